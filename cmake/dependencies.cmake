@@ -1,0 +1,13 @@
+# Everything Assay links comes from Debian's packages; scripts/install-deps installs them.
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(fmt REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+pkg_check_modules(SQLITE3 REQUIRED IMPORTED_TARGET sqlite3)
+pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(ELFUTILS REQUIRED IMPORTED_TARGET libdw libelf)
+if(ASSAY_TESTS)
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+endif()

@@ -1,0 +1,56 @@
+// Result<T>: a value, or an Error that tells a person what happened and what mends it.
+//
+// Every call that can fail for reasons outside the program returns a Result and must be checked.
+// Exceptions are left to programming errors and to libraries. Usage:
+//
+//   Result<UniqueFd> open_it(const std::string& path) {
+//     int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+//     if (fd < 0) return fail_errno("cannot open {}", path);
+//     return UniqueFd(fd);
+//   }
+//   auto fd = open_it(p);
+//   if (!fd) return std::unexpected(fd.error());
+#pragma once
+
+#include <cerrno>
+#include <cstring>
+#include <expected>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace assay {
+
+struct Error {
+  std::string what;    // what happened and why, one sentence without a final stop
+  std::string remedy;  // the command or step that mends it; empty when there is none
+  int code = 0;        // errno of the failed call; 0 when none is behind it
+
+  // The text shown to a person: what, and on a second line the remedy.
+  std::string text() const { return remedy.empty() ? what : what + "\n  try: " + remedy; }
+};
+
+template <class T>
+using Result = std::expected<T, Error>;
+
+template <class... Args>
+[[nodiscard]] std::unexpected<Error> fail(fmt::format_string<Args...> format, Args&&... args) {
+  return std::unexpected(Error{fmt::format(format, std::forward<Args>(args)...), "", 0});
+}
+
+// As fail(), with errno's own words appended and its number kept.
+template <class... Args>
+[[nodiscard]] std::unexpected<Error> fail_errno(fmt::format_string<Args...> format, Args&&... args) {
+  int code = errno;
+  return std::unexpected(
+      Error{fmt::format(format, std::forward<Args>(args)...) + ": " + std::strerror(code), "", code});
+}
+
+// An Error with the step that mends it.
+[[nodiscard]] inline std::unexpected<Error> fail_with_remedy(std::string what, std::string remedy,
+                                                             int code = 0) {
+  return std::unexpected(Error{std::move(what), std::move(remedy), code});
+}
+
+}  // namespace assay

@@ -1,0 +1,71 @@
+// Reader: opens a run file and gives its nouns back.
+//
+// The small tables are loaded whole at open(); samples and waits are streamed block by block, so a
+// large run needs no more memory than its largest block and its stack tree.
+// Threads: const calls may run concurrently on different Readers, not on one.
+// Failures: a missing, truncated, corrupt, foreign or newer file is an Error that says which; a block
+// that fails its checks ends the stream with an Error naming it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/address_space.h"
+#include "model/location.h"
+#include "model/loss.h"
+#include "model/module.h"
+#include "model/process.h"
+#include "model/run_info.h"
+#include "model/sample.h"
+#include "model/series.h"
+#include "model/stack.h"
+
+namespace assay::run {
+
+struct TimedMapping {
+  model::ProcessId process;
+  model::Mapping mapping;
+  TimeNs from_ns = 0;
+};
+
+// Everything but samples, waits and points.
+struct Contents {
+  model::RunInfo info;
+  std::vector<model::Fact> facts;
+  std::vector<model::QualityNote> notes;
+  std::vector<model::Process> processes;  // index = id, as below
+  std::vector<model::Thread> threads;
+  std::vector<model::Module> modules;
+  std::vector<model::Frame> frames;
+  std::vector<model::StackNode> stacks;  // stacks[0] is the empty stack
+  std::vector<TimedMapping> mappings;
+  std::vector<std::vector<model::Location>> locations;  // by frame id; empty: unnamed
+  std::vector<model::Series> series;
+  std::vector<model::Loss> losses;
+};
+
+// Limits a stream to [begin, end) by sample time, or by overlap for waits.
+struct TimeRange {
+  TimeNs begin_ns = INT64_MIN;
+  TimeNs end_ns = INT64_MAX;
+};
+
+class Reader {
+ public:
+  static Result<std::unique_ptr<Reader>> open(const std::string& path);
+  virtual ~Reader() = default;
+
+  virtual const Contents& contents() const = 0;
+  virtual Result<void> for_each_sample(const TimeRange& range,
+                                       const std::function<void(const model::Sample&)>& visit) const = 0;
+  virtual Result<void> for_each_wait(const TimeRange& range,
+                                     const std::function<void(const model::Wait&)>& visit) const = 0;
+  virtual Result<std::vector<model::Point>> points(model::SeriesId series) const = 0;
+  // Source text kept in the run; empty when there is none.
+  virtual Result<std::string> source_line(const std::string& file, uint32_t line) const = 0;
+};
+
+}  // namespace assay::run

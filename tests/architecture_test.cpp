@@ -1,0 +1,65 @@
+// The rooms of src/ include one another in one direction only; this test is the rule.
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Room → rooms it may include besides itself. A room that is not listed may not exist.
+const std::map<std::string, std::set<std::string>> kMayInclude{
+    {"base", {}},
+    {"model", {"base"}},
+    {"os", {"base"}},
+    {"target", {"base", "model", "os"}},
+    {"capture", {"base", "model", "os"}},
+    {"unwind", {"base", "model", "os"}},
+    {"symbol", {"base", "model", "os"}},
+    {"run", {"base", "model"}},
+    {"analysis", {"base", "model", "run"}},
+    {"report", {"base", "model", "run", "analysis"}},
+    {"session", {"base", "model", "os", "target", "capture", "unwind", "symbol", "run"}},
+    {"cli", {"base", "model", "os", "target", "run", "analysis", "report", "session", "symbol"}},
+};
+
+std::string violation(const fs::path& file, const std::string& room, const std::string& line) {
+  static const std::regex include(R"re(^\s*#\s*include\s*"([a-z_]+)/)re");
+  std::smatch match;
+  if (!std::regex_search(line, match, include)) return "";
+  std::string other = match[1];
+  if (other == room || kMayInclude.at(room).contains(other)) return "";
+  return file.string() + " (room " + room + ") must not include " + other + "/: " + line;
+}
+
+TEST(Architecture, RoomsIncludeOnlyWhatTheyMay) {
+  fs::path src = fs::path(SOURCE_ROOT) / "src";
+  int files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(src)) {
+    fs::path path = entry.path();
+    if (path.extension() != ".h" && path.extension() != ".cpp") continue;
+    fs::path relative = fs::relative(path, src);
+    if (relative == "main.cpp") continue;
+    std::string room = *relative.begin();
+    ASSERT_TRUE(kMayInclude.contains(room)) << "unknown room " << room << ": add it to the rules here";
+    ++files;
+    std::ifstream in(path);
+    for (std::string line; std::getline(in, line);) {
+      EXPECT_EQ(violation(relative, room, line), "");
+    }
+  }
+  EXPECT_GT(files, 20);
+}
+
+TEST(Architecture, TheRuleCatchesAForbiddenInclude) {
+  EXPECT_NE(violation("x.cpp", "unwind", "#include \"symbol/symbolizer.h\""), "");
+  EXPECT_NE(violation("x.cpp", "report", "#include \"cli/cli.h\""), "");
+  EXPECT_EQ(violation("x.cpp", "unwind", "#include \"model/stack.h\""), "");
+}
+
+}  // namespace
