@@ -1,0 +1,331 @@
+#include "capture/perf/event_set.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <ctime>
+#include <set>
+
+#include "base/units.h"
+
+namespace assay::capture {
+namespace {
+
+constexpr size_t kPage = 4096;
+constexpr size_t kSmallestRing = 8 * kPage;
+constexpr size_t kLargestSampleRing = 8u << 20;
+constexpr size_t kLargestSideRing = 2u << 20;
+constexpr const char* kParanoidRemedy =
+    "run as root, or: sudo sysctl -w kernel.perf_event_paranoid=-1 (until the next boot)";
+
+bool is_denied(const Error& error) { return error.code == EACCES || error.code == EPERM; }
+
+}  // namespace
+
+const char* tier_name(Tier tier) {
+  switch (tier) {
+    case Tier::per_cpu: return "per CPU";
+    case Tier::per_task: return "per task";
+    case Tier::user_only: return "per task, user code only";
+  }
+  return "?";
+}
+
+EventSet::EventSet(os::PerfKernel& kernel, const EventOptions& options) : kernel_(kernel), options_(options) {
+  sample_period_ns_ = kNsPerSecond / std::max(1, options_.frequency_hz);
+}
+
+Result<std::unique_ptr<EventSet>> EventSet::open(os::PerfKernel& kernel, const EventOptions& options,
+                                                 const ListThreads& threads) {
+  std::unique_ptr<EventSet> set(new EventSet(kernel, options));
+  set->choose_on_cpu_event();
+  if (options.wakeups) set->read_waking_tracepoint();
+  Error first_error;
+  for (int tier = static_cast<int>(options.first_tier); tier <= static_cast<int>(Tier::user_only); ++tier) {
+    auto opened = set->open_tier(static_cast<Tier>(tier), threads);
+    if (opened) return set;
+    set->close_all();
+    if (first_error.what.empty()) first_error = opened.error();
+    if (!is_denied(opened.error())) return std::unexpected(opened.error());
+  }
+  return fail_with_remedy("this machine does not allow perf events: " + first_error.what, kParanoidRemedy,
+                          first_error.code);
+}
+
+Result<void> EventSet::open_tier(Tier tier, const ListThreads& threads) {
+  tier_ = tier;
+  for (int cpu : options_.cpus) {
+    rings_.emplace_back();
+    rings_.back().cpu = cpu;
+  }
+  if (tier == Tier::per_cpu) return open_per_cpu();
+  auto opened = open_per_task(threads);
+  if (!opened) return opened;
+  if (tier == Tier::per_task) {
+    note("events", "events follow each thread, which costs something at every context switch", kParanoidRemedy);
+  } else {
+    note("kernel", "kernel code cannot be sampled: time in system calls has no stacks, and waits have "
+         "durations but only occasional stacks", kParanoidRemedy);
+  }
+  return {};
+}
+
+std::vector<EventKind> EventSet::kinds() const {
+  std::vector<EventKind> kinds{EventKind::side_band, EventKind::on_cpu};
+  if (tier_ != Tier::user_only) kinds.push_back(EventKind::off_cpu);
+  if (tier_ == Tier::per_cpu && waking_id_ != 0) kinds.push_back(EventKind::waking);
+  return kinds;
+}
+
+Result<void> EventSet::open_per_cpu() {
+  for (CpuRings& rings : rings_) {
+    for (EventKind kind : kinds()) {
+      auto opened = open_one(kind, -1, rings);
+      if (opened) continue;
+      if (kind == EventKind::waking) {  // a luxury: go on without it
+        waking_id_ = 0;
+        waking_pid_offset_ = 0;
+        note("wake-ups", "the sched_waking tracepoint cannot be opened: run-queue delay comes from schedstat "
+             "and wakers are not known", "run as root");
+        continue;
+      }
+      return opened;
+    }
+  }
+  return {};
+}
+
+Result<void> EventSet::open_per_task(const ListThreads& threads) {
+  waking_id_ = 0;
+  waking_pid_offset_ = 0;
+  std::set<pid_t> done;
+  bool found_new = true;
+  while (found_new) {  // a thread born while we listed is found by listing again
+    found_new = false;
+    for (pid_t tid : threads()) {
+      if (!done.insert(tid).second) continue;
+      found_new = true;
+      auto opened = open_thread(tid);
+      if (opened || opened.error().code == ESRCH) continue;
+      if (opened.error().code != EMFILE && opened.error().code != ENFILE) return opened;
+      ++untracked_threads_;
+    }
+  }
+  if (events_.empty()) return fail("the target has no threads left");
+  if (untracked_threads_ > 0) {
+    note("threads", fmt::format("{} threads are not followed: too many open files", untracked_threads_),
+         "ulimit -n 1048576");
+  }
+  return {};
+}
+
+Result<void> EventSet::open_thread(pid_t tid) {
+  for (CpuRings& rings : rings_) {
+    for (EventKind kind : kinds()) {
+      auto opened = open_one(kind, tid, rings);
+      if (!opened) return opened;
+    }
+  }
+  return {};
+}
+
+Result<void> EventSet::open_one(EventKind kind, pid_t pid, CpuRings& rings) {
+  auto fd = kernel_.open(attributes(kind), pid, rings.cpu);
+  if (!fd) return std::unexpected(fd.error());
+  return attach(kind, std::move(*fd), rings);
+}
+
+Result<void> EventSet::attach(EventKind kind, UniqueFd fd, CpuRings& rings) {
+  bool side = kind == EventKind::side_band;
+  int& owner = side ? rings.side_fd : rings.sample_fd;
+  if (owner >= 0) {
+    auto redirected = kernel_.redirect_output(fd.get(), owner);
+    if (!redirected) return redirected;
+  } else {
+    size_t share = options_.ring_budget_bytes / options_.cpus.size();
+    auto ring = side ? map_ring(fd.get(), std::min(share / 5, kLargestSideRing))
+                     : map_ring(fd.get(), std::min(share * 4 / 5, kLargestSampleRing));
+    if (!ring) return std::unexpected(ring.error());
+    owner = fd.get();
+    (side ? rings.side : rings.samples) = std::move(*ring);
+  }
+  auto id = kernel_.id(fd.get());
+  if (!id) return std::unexpected(id.error());
+  kind_by_id_[*id] = kind;
+  events_.push_back({std::move(fd), kind, rings.cpu});
+  return {};
+}
+
+// Rings are locked memory: without privilege there is a budget per user, so take what is given.
+Result<std::unique_ptr<Ring>> EventSet::map_ring(int fd, size_t bytes) {
+  size_t wanted = std::max(std::bit_floor(bytes), kSmallestRing);
+  size_t size = std::min(wanted, smallest_ring_bytes_);
+  while (true) {
+    auto memory = kernel_.map_ring(fd, size);
+    if (memory) return std::make_unique<Ring>(std::move(*memory));
+    if (!is_denied(memory.error()) && memory.error().code != ENOMEM) return std::unexpected(memory.error());
+    if (size <= kPage) return std::unexpected(memory.error());
+    size /= 2;
+    smallest_ring_bytes_ = size;
+    note("rings", "locked memory is limited: rings are smaller than wanted and may lose records under load",
+         "sudo sysctl -w kernel.perf_event_mlock_kb=65536, or run as root");
+  }
+}
+
+perf_event_attr EventSet::attributes(EventKind kind) const {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.disabled = 1;
+  attr.sample_id_all = 1;
+  attr.use_clockid = 1;
+  attr.clockid = CLOCK_MONOTONIC;
+  attr.watermark = 1;
+  attr.wakeup_watermark = 256 * 1024;
+  attr.sample_type = kCommonSampleType;
+  attr.exclude_kernel = tier_ == Tier::user_only;
+  attr.exclude_hv = 1;
+  if (tier_ != Tier::per_cpu) {
+    attr.inherit = 1;
+    attr.inherit_thread = options_.children ? 0 : 1;
+  }
+  attr.type = PERF_TYPE_SOFTWARE;
+  switch (kind) {
+    case EventKind::side_band:
+      attr.config = PERF_COUNT_SW_DUMMY;
+      attr.mmap = attr.mmap2 = attr.comm = attr.comm_exec = attr.task = 1;
+      attr.build_id = 1;
+      attr.context_switch = 1;
+      break;
+    case EventKind::on_cpu:
+      if (use_cycles_) {
+        attr.type = PERF_TYPE_HARDWARE;
+        attr.config = PERF_COUNT_HW_CPU_CYCLES;
+        attr.freq = 1;
+        attr.sample_freq = static_cast<uint64_t>(options_.frequency_hz);
+      } else {
+        attr.config = PERF_COUNT_SW_CPU_CLOCK;
+        attr.sample_period = static_cast<uint64_t>(sample_period_ns_);
+      }
+      attr.exclude_idle = 1;
+      attr.sample_type = kStackSampleType;
+      attr.sample_stack_user = options_.on_cpu_copy_bytes;
+      break;
+    case EventKind::off_cpu:
+      attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+      attr.sample_period = 1;
+      attr.sample_type = kStackSampleType;
+      attr.sample_stack_user = options_.off_cpu_copy_bytes;
+      attr.exclude_callchain_user = !options_.off_cpu_user_chain;
+      break;
+    case EventKind::waking:
+      attr.type = PERF_TYPE_TRACEPOINT;
+      attr.config = waking_id_;
+      attr.sample_period = 1;
+      attr.sample_type = kWakingSampleType;
+      break;
+    case EventKind::unknown:
+      break;
+  }
+  if (attr.sample_type & PERF_SAMPLE_REGS_USER) attr.sample_regs_user = user_register_mask();
+  return attr;
+}
+
+void EventSet::choose_on_cpu_event() {
+  use_cycles_ = true;
+  perf_event_attr attr = attributes(EventKind::on_cpu);
+  attr.exclude_kernel = 1;
+  attr.inherit = 0;
+  use_cycles_ = kernel_.open(attr, 0, -1).has_value();
+  on_cpu_event_ = use_cycles_ ? "cycles" : "cpu-clock";
+  if (!use_cycles_) {
+    note("on-CPU event", "no hardware PMU (a virtual machine, usually): samples are taken by timer (cpu-clock), "
+         "which cannot see code that runs with interrupts off", "");
+  }
+}
+
+void EventSet::read_waking_tracepoint() {
+  auto tracepoint = os::read_tracepoint("sched/sched_waking");
+  if (tracepoint && tracepoint->fields.contains("pid")) {
+    waking_id_ = tracepoint->id;
+    waking_pid_offset_ = tracepoint->fields["pid"].offset;
+    return;
+  }
+  note("wake-ups", "wake-up tracepoints cannot be read: run-queue delay comes from schedstat and wakers are "
+       "not known", "sudo mount -t tracefs tracefs /sys/kernel/tracing, and run as root");
+}
+
+void EventSet::note(std::string topic, std::string text, std::string remedy) {
+  for (const auto& known : notes_) {
+    if (known.topic == topic && known.text == text) return;
+  }
+  notes_.push_back({std::move(topic), std::move(text), std::move(remedy)});
+}
+
+void EventSet::close_all() {
+  rings_.clear();
+  events_.clear();
+  kind_by_id_.clear();
+  smallest_ring_bytes_ = SIZE_MAX;
+  std::erase_if(notes_, [](const auto& n) { return n.topic == "rings"; });
+}
+
+std::vector<RingSource> EventSet::sources() {
+  std::vector<RingSource> sources;
+  for (CpuRings& rings : rings_) {
+    if (rings.side) sources.push_back({rings.cpu, rings.side_fd, rings.side.get()});
+    if (rings.samples) sources.push_back({rings.cpu, rings.sample_fd, rings.samples.get()});
+  }
+  return sources;
+}
+
+Result<void> EventSet::enable() {
+  enabled_ = true;
+  for (const Event& event : events_) {
+    auto enabled = kernel_.enable(event.fd.get());
+    if (!enabled && enabled.error().code != ESRCH) return enabled;
+  }
+  return {};
+}
+
+void EventSet::disable() {
+  enabled_ = false;
+  for (const Event& event : events_) (void)kernel_.disable(event.fd.get());
+}
+
+Result<void> EventSet::set_off_cpu_copy(uint32_t bytes) {
+  if (tier_ != Tier::per_cpu) return fail("only per-CPU events can be opened anew");
+  EventOptions before = options_;
+  options_.off_cpu_copy_bytes = bytes;
+  std::vector<Event> replaced;
+  std::erase_if(events_, [&](Event& event) {
+    if (event.kind != EventKind::off_cpu) return false;
+    replaced.push_back(std::move(event));
+    return true;
+  });
+  for (CpuRings& rings : rings_) {
+    auto opened = open_one(EventKind::off_cpu, -1, rings);
+    if (opened && enabled_) opened = kernel_.enable(events_.back().fd.get());
+    if (!opened) {
+      std::erase_if(events_, [](const Event& event) { return event.kind == EventKind::off_cpu; });
+      for (Event& event : replaced) events_.push_back(std::move(event));
+      options_ = before;
+      return opened;
+    }
+  }
+  return {};
+}
+
+EventKind EventSet::kind_of(uint64_t id) const {
+  auto it = kind_by_id_.find(id);
+  return it == kind_by_id_.end() ? EventKind::unknown : it->second;
+}
+
+pid_t EventSet::woken_tid(std::span<const std::byte> raw) const {
+  pid_t tid = -1;
+  if (waking_pid_offset_ != 0 && raw.size() >= waking_pid_offset_ + sizeof tid) {
+    std::memcpy(&tid, raw.data() + waking_pid_offset_, sizeof tid);
+  }
+  return tid;
+}
+
+}  // namespace assay::capture

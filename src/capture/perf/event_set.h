@@ -1,0 +1,119 @@
+// EventSet: opens the perf events and rings that a capture needs, the best that is allowed.
+//
+// Two rings per CPU: one for side-band records (mmap, comm, fork, exit, switch), one for samples, so
+// that a flood of samples cannot push out what time and names depend on.
+//   on_cpu   cycles where there is a PMU, else cpu-clock
+//   off_cpu  every context switch, with the stack that blocked
+//   waking   sched:sched_waking, to split a wait into blocked and runnable, and to know the waker
+// Tiers, tried in this order:
+//   per CPU   all CPUs, filtered by process in the reader: nothing is paid per context switch of a task
+//   per task  every thread of the target, inherited by its children: no privilege needed for one's own
+//   user only as per task, without the kernel's side: waits have durations but no stacks
+// What is missing in a tier is said as QualityNotes. Threads: one owner.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "capture/perf/record.h"
+#include "capture/perf/ring.h"
+#include "capture/perf/ring_reader.h"
+#include "model/run_info.h"
+#include "os/perf_event.h"
+#include "os/tracefs.h"
+
+namespace assay::capture {
+
+enum class Tier : uint8_t { per_cpu, per_task, user_only };
+const char* tier_name(Tier tier);
+
+struct EventOptions {
+  int frequency_hz = 99;
+  uint32_t on_cpu_copy_bytes = 16 * 1024;  // user stack copied with an on-CPU sample
+  uint32_t off_cpu_copy_bytes = 2 * 1024;  // and with a context switch
+  bool off_cpu_user_chain = true;          // let the kernel walk frame pointers at every switch
+  bool wakeups = true;
+  bool children = true;
+  std::vector<int> cpus;       // online CPUs
+  size_t ring_budget_bytes = 48u << 20;  // for all rings together
+  Tier first_tier = Tier::per_cpu;
+};
+
+class EventSet : public EventIds {
+ public:
+  // `threads` lists the target's live tids, asked for again until no new one appears (per-task tiers).
+  using ListThreads = std::function<std::vector<pid_t>()>;
+  static Result<std::unique_ptr<EventSet>> open(os::PerfKernel& kernel, const EventOptions& options,
+                                                const ListThreads& threads);
+
+  Tier tier() const { return tier_; }
+  const std::string& on_cpu_event() const { return on_cpu_event_; }
+  int64_t sample_period_ns() const { return sample_period_ns_; }
+  bool has_off_cpu_stacks() const { return tier_ != Tier::user_only; }
+  bool has_wakeups() const { return waking_pid_offset_ != 0; }
+  const std::vector<model::QualityNote>& notes() const { return notes_; }
+  uint64_t untracked_threads() const { return untracked_threads_; }
+
+  std::vector<RingSource> sources();
+  Result<void> enable();
+  void disable();
+
+  // Opens the off-CPU event anew with another size of stack copy. Per-CPU tier only; on failure the
+  // old event goes on.
+  Result<void> set_off_cpu_copy(uint32_t bytes);
+  uint32_t off_cpu_copy_bytes() const { return options_.off_cpu_copy_bytes; }
+
+  EventKind kind_of(uint64_t id) const override;
+  // The thread that a waking sample wakes; −1 when the payload is too short.
+  pid_t woken_tid(std::span<const std::byte> raw) const;
+
+ private:
+  struct CpuRings {
+    int cpu = 0;
+    int side_fd = -1;    // owner of the side-band ring; −1: not mapped yet
+    int sample_fd = -1;  // owner of the sample ring
+    std::unique_ptr<Ring> side;
+    std::unique_ptr<Ring> samples;
+  };
+
+  EventSet(os::PerfKernel& kernel, const EventOptions& options);
+  Result<void> open_tier(Tier tier, const ListThreads& threads);
+  Result<void> open_per_cpu();
+  Result<void> open_per_task(const ListThreads& threads);
+  Result<void> open_thread(pid_t tid);
+  Result<void> open_one(EventKind kind, pid_t pid, CpuRings& rings);
+  Result<void> attach(EventKind kind, UniqueFd fd, CpuRings& rings);
+  Result<std::unique_ptr<Ring>> map_ring(int fd, size_t bytes);
+  perf_event_attr attributes(EventKind kind) const;
+  std::vector<EventKind> kinds() const;
+  void choose_on_cpu_event();
+  void read_waking_tracepoint();
+  void note(std::string topic, std::string text, std::string remedy);
+  void close_all();
+
+  os::PerfKernel& kernel_;
+  EventOptions options_;
+  Tier tier_ = Tier::per_cpu;
+  bool use_cycles_ = false;
+  std::string on_cpu_event_;
+  int64_t sample_period_ns_ = 0;
+  uint64_t waking_id_ = 0;
+  uint32_t waking_pid_offset_ = 0;
+  bool enabled_ = false;
+  std::vector<CpuRings> rings_;
+  struct Event {
+    UniqueFd fd;
+    EventKind kind;
+    int cpu;
+  };
+  std::vector<Event> events_;
+  std::unordered_map<uint64_t, EventKind> kind_by_id_;
+  std::vector<model::QualityNote> notes_;
+  uint64_t untracked_threads_ = 0;
+  size_t smallest_ring_bytes_ = SIZE_MAX;
+};
+
+}  // namespace assay::capture

@@ -1,0 +1,276 @@
+#include "capture/perf/record.h"
+
+#include <asm/perf_regs.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace assay::capture {
+namespace {
+
+// DWARF number → bit in the kernel's register mask.
+constexpr std::array<int, model::kRegCount> kPerfRegister{
+    PERF_REG_X86_AX,  PERF_REG_X86_DX,  PERF_REG_X86_CX,  PERF_REG_X86_BX,  PERF_REG_X86_SI,  PERF_REG_X86_DI,
+    PERF_REG_X86_BP,  PERF_REG_X86_SP,  PERF_REG_X86_R8,  PERF_REG_X86_R9,  PERF_REG_X86_R10, PERF_REG_X86_R11,
+    PERF_REG_X86_R12, PERF_REG_X86_R13, PERF_REG_X86_R14, PERF_REG_X86_R15, PERF_REG_X86_IP};
+
+// DWARF numbers in the order in which the kernel writes the registers.
+constexpr std::array<uint8_t, model::kRegCount> registers_in_kernel_order() {
+  std::array<uint8_t, model::kRegCount> order{};
+  for (int i = 0; i < model::kRegCount; ++i) order[i] = static_cast<uint8_t>(i);
+  std::sort(order.begin(), order.end(), [](int a, int b) { return kPerfRegister[a] < kPerfRegister[b]; });
+  return order;
+}
+constexpr auto kRegisterOrder = registers_in_kernel_order();
+
+// Reads words and texts from a record and never beyond its end.
+class Cursor {
+ public:
+  explicit Cursor(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  bool ok() const { return ok_; }
+  size_t position() const { return at_; }
+  size_t left() const { return bytes_.size() - at_; }
+
+  template <class T>
+  T take() {
+    T value{};
+    auto source = take_bytes(sizeof(T));
+    if (ok_) std::memcpy(&value, source.data(), sizeof(T));
+    return value;
+  }
+  std::span<const std::byte> take_bytes(size_t count) {
+    if (!ok_ || count > left()) {
+      ok_ = false;
+      return {};
+    }
+    auto taken = bytes_.subspan(at_, count);
+    at_ += count;
+    return taken;
+  }
+  std::span<const uint64_t> take_words(uint64_t count) {
+    if (count > left() / 8) {
+      ok_ = false;
+      return {};
+    }
+    auto taken = take_bytes(count * 8);
+    return {reinterpret_cast<const uint64_t*>(taken.data()), taken.size() / 8};
+  }
+  std::string_view take_text() {
+    auto rest = bytes_.subspan(at_);
+    size_t length = strnlen(reinterpret_cast<const char*>(rest.data()), rest.size());
+    at_ = bytes_.size();
+    return {reinterpret_cast<const char*>(rest.data()), length};
+  }
+
+ private:
+  std::span<const std::byte> bytes_;
+  size_t at_ = 0;
+  bool ok_ = true;
+};
+
+perf_event_header header_of(std::span<const std::byte> record) {
+  perf_event_header header{};
+  if (record.size() >= sizeof header) std::memcpy(&header, record.data(), sizeof header);
+  return header;
+}
+
+bool header_is_sane(const perf_event_header& header, std::span<const std::byte> record) {
+  return header.size == record.size() && header.size >= sizeof header && header.size % 8 == 0;
+}
+
+// Non-sample records end with the common fields: pid, tid, time, cpu, reserved, identifier.
+constexpr size_t kTrailerBytes = 32;
+
+RecordHead parse_trailer(std::span<const std::byte> trailer) {
+  Cursor in(trailer);
+  RecordHead head;
+  head.pid = in.take<int32_t>();
+  head.tid = in.take<int32_t>();
+  head.time = in.take<int64_t>();
+  head.cpu = in.take<uint32_t>();
+  return head;
+}
+
+// Splits the kernel's chain at its context markers.
+void split_chain(std::span<const uint64_t> chain, SampleRecord& sample) {
+  size_t kernel_begin = 0, kernel_end = 0, user_begin = 0, user_end = 0;
+  enum { none, kernel, user } context = none;
+  for (size_t i = 0; i < chain.size(); ++i) {
+    if (chain[i] >= PERF_CONTEXT_MAX) {
+      context = chain[i] == PERF_CONTEXT_KERNEL ? kernel : chain[i] == PERF_CONTEXT_USER ? user : none;
+      if (context == kernel) kernel_begin = kernel_end = i + 1;
+      if (context == user) user_begin = user_end = i + 1;
+    } else if (context == kernel) {
+      kernel_end = i + 1;
+    } else if (context == user) {
+      user_end = i + 1;
+    }
+  }
+  sample.kernel_chain = chain.subspan(kernel_begin, kernel_end - kernel_begin);
+  sample.user_chain = chain.subspan(user_begin, user_end - user_begin);
+}
+
+bool parse_registers(Cursor& in, model::UserRegisters& registers) {
+  uint64_t abi = in.take<uint64_t>();
+  if (abi == PERF_SAMPLE_REGS_ABI_NONE) return in.ok();
+  auto words = in.take_words(model::kRegCount);
+  if (!in.ok() || abi != PERF_SAMPLE_REGS_ABI_64) return in.ok();
+  for (int i = 0; i < model::kRegCount; ++i) registers.set(kRegisterOrder[i], words[i]);
+  return true;
+}
+
+bool parse_stack_fields(Cursor& in, uint16_t misc, SampleRecord& sample) {
+  sample.period = in.take<uint64_t>();
+  uint64_t chain_length = in.take<uint64_t>();
+  split_chain(in.take_words(chain_length), sample);
+  sample.user_mode = (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_USER;
+  if (!in.ok() || !parse_registers(in, sample.registers)) return false;
+  uint64_t copied = in.take<uint64_t>();
+  if (copied == 0) return in.ok();
+  auto copy = in.take_bytes(copied);
+  uint64_t valid = in.take<uint64_t>();
+  if (!in.ok()) return false;
+  sample.stack = copy.first(std::min<uint64_t>(valid, copied));
+  return true;
+}
+
+std::optional<Record> parse_sample(Cursor& in, uint16_t misc, const EventIds& ids) {
+  Record record;
+  SampleRecord sample;
+  sample.kind = ids.kind_of(in.take<uint64_t>());
+  record.head.pid = in.take<int32_t>();
+  record.head.tid = in.take<int32_t>();
+  record.head.time = in.take<int64_t>();
+  record.head.cpu = in.take<uint32_t>();
+  in.take<uint32_t>();
+  if (sample.kind == EventKind::waking) {
+    sample.raw = in.take_bytes(in.take<uint32_t>());
+  } else if (sample.kind == EventKind::on_cpu || sample.kind == EventKind::off_cpu) {
+    if (!parse_stack_fields(in, misc, sample)) return std::nullopt;
+  }
+  if (!in.ok()) return std::nullopt;
+  record.body = sample;
+  return record;
+}
+
+MmapRecord parse_mmap2(Cursor& in, uint16_t misc) {
+  MmapRecord mmap;
+  in.take<int32_t>();  // pid and tid: the trailer has them
+  in.take<int32_t>();
+  mmap.start = in.take<uint64_t>();
+  mmap.length = in.take<uint64_t>();
+  mmap.file_offset = in.take<uint64_t>();
+  auto identity = in.take_bytes(24);
+  if (in.ok() && misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+    size_t size = std::min<size_t>(std::to_integer<size_t>(identity[0]), 20);
+    mmap.build_id = {reinterpret_cast<const uint8_t*>(identity.data()) + 4, size};
+  }
+  constexpr uint32_t kProtExec = 4;
+  mmap.executable = in.take<uint32_t>() & kProtExec;
+  in.take<uint32_t>();
+  mmap.path = in.take_text();
+  return mmap;
+}
+
+ForkRecord parse_task(Cursor& in) {
+  ForkRecord task;
+  task.pid = in.take<int32_t>();
+  task.parent_pid = in.take<int32_t>();
+  task.tid = in.take<int32_t>();
+  task.parent_tid = in.take<int32_t>();
+  return task;
+}
+
+void parse_body(const perf_event_header& header, Cursor& in, Record& record) {
+  switch (header.type) {
+    case PERF_RECORD_SWITCH:
+    case PERF_RECORD_SWITCH_CPU_WIDE:
+      record.body = SwitchRecord{(header.misc & PERF_RECORD_MISC_SWITCH_OUT) != 0,
+                                 (header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0};
+      break;
+    case PERF_RECORD_MMAP2:
+      record.body = parse_mmap2(in, header.misc);
+      break;
+    case PERF_RECORD_COMM:
+      in.take<int32_t>();
+      in.take<int32_t>();
+      record.body = CommRecord{(header.misc & PERF_RECORD_MISC_COMM_EXEC) != 0, in.take_text()};
+      break;
+    case PERF_RECORD_FORK:
+      record.body = parse_task(in);
+      break;
+    case PERF_RECORD_EXIT: {
+      ForkRecord task = parse_task(in);
+      record.body = ExitRecord{task.pid, task.tid};
+      break;
+    }
+    case PERF_RECORD_LOST:
+      in.take<uint64_t>();
+      record.body = LostRecord{in.take<uint64_t>()};
+      break;
+    case PERF_RECORD_LOST_SAMPLES:
+      record.body = LostRecord{in.take<uint64_t>()};
+      break;
+    case PERF_RECORD_THROTTLE:
+      record.body = ThrottleRecord{};
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace
+
+uint64_t user_register_mask() {
+  uint64_t mask = 0;
+  for (int bit : kPerfRegister) mask |= uint64_t{1} << bit;
+  return mask;
+}
+
+std::optional<TimeNs> record_time(std::span<const std::byte> record) {
+  perf_event_header header = header_of(record);
+  if (!header_is_sane(header, record)) return std::nullopt;
+  size_t offset = header.type == PERF_RECORD_SAMPLE ? sizeof header + 16 : record.size() - kTrailerBytes + 8;
+  if (record.size() < sizeof header + kTrailerBytes) return std::nullopt;
+  TimeNs time = 0;
+  std::memcpy(&time, record.data() + offset, sizeof time);
+  return time;
+}
+
+std::optional<Record> parse_record(std::span<const std::byte> bytes, const EventIds& ids) {
+  perf_event_header header = header_of(bytes);
+  if (!header_is_sane(header, bytes)) return std::nullopt;
+  auto payload = bytes.subspan(sizeof header);
+  if (header.type == PERF_RECORD_SAMPLE) {
+    Cursor in(payload);
+    return parse_sample(in, header.misc, ids);
+  }
+  if (payload.size() < kTrailerBytes) return std::nullopt;
+  Record record;
+  record.head = parse_trailer(payload.last(kTrailerBytes));
+  Cursor in(payload.first(payload.size() - kTrailerBytes));
+  parse_body(header, in, record);
+  if (!in.ok()) return std::nullopt;
+  return record;
+}
+
+std::optional<StackCut> find_stack(std::span<const std::byte> record) {
+  Cursor in(record);
+  auto header = in.take<perf_event_header>();
+  in.take_bytes(8 + 8 + 8 + 8);  // identifier, pid/tid, time, cpu
+  in.take<uint64_t>();           // period
+  in.take_words(in.take<uint64_t>());
+  if (in.take<uint64_t>() != PERF_SAMPLE_REGS_ABI_NONE) in.take_words(model::kRegCount);
+  if (!in.ok() || header.type != PERF_RECORD_SAMPLE) return std::nullopt;
+  StackCut cut{in.position(), 0};
+  uint64_t copied = in.take<uint64_t>();
+  if (copied == 0) return in.ok() ? std::optional(cut) : std::nullopt;
+  in.take_bytes(copied);
+  uint64_t valid = in.take<uint64_t>();
+  if (!in.ok()) return std::nullopt;
+  cut.copy_bytes = static_cast<size_t>(std::min(valid, copied)) & ~size_t{7};
+  return cut;
+}
+
+}  // namespace assay::capture

@@ -1,0 +1,168 @@
+#include "capture/perf/ring_reader.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "capture/perf/record.h"
+
+namespace assay::capture {
+namespace {
+
+// Rounds follow one another no faster than this, so that a busy ring does not turn us into a spinner.
+constexpr int kShortestRoundMs = 2;
+
+void raise_own_priority() {
+  pthread_setname_np(pthread_self(), "assay-reader");
+  // Needs privilege; without it the reader runs like everyone else.
+  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), -15);
+}
+
+void append(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
+  to.insert(to.end(), bytes.begin(), bytes.end());
+}
+
+void append_word(std::vector<std::byte>& to, uint64_t word) {
+  append(to, std::as_bytes(std::span(&word, 1)));
+}
+
+// Copies a stack sample with only the valid part of its stack copy (or none of it).
+void append_trimmed(std::span<const std::byte> record, const StackCut& cut, bool keep_stack, Batch& batch) {
+  size_t at = batch.bytes.size();
+  append(batch.bytes, record.first(cut.prefix_bytes));
+  size_t keep = keep_stack ? cut.copy_bytes : 0;
+  append_word(batch.bytes, keep);
+  if (keep > 0) {
+    append(batch.bytes, record.subspan(cut.prefix_bytes + 8, keep));
+    append_word(batch.bytes, keep);
+  }
+  auto size = static_cast<uint16_t>(batch.bytes.size() - at);
+  std::memcpy(batch.bytes.data() + at + offsetof(perf_event_header, size), &size, sizeof size);
+}
+
+}  // namespace
+
+RingReader::RingReader(std::vector<RingSource> sources, Limits limits)
+    : sources_(std::move(sources)), limits_(limits) {}
+
+void RingReader::start() {
+  thread_ = std::thread([this] { loop(); });
+}
+
+void RingReader::stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void RingReader::loop() {
+  raise_own_priority();
+  std::vector<pollfd> fds;
+  for (const RingSource& source : sources_) {
+    if (source.poll_fd >= 0) fds.push_back({source.poll_fd, POLLIN, 0});
+  }
+  bool last_round = false;
+  while (!last_round) {
+    {
+      std::lock_guard lock(mutex_);
+      last_round = stopping_;
+    }
+    push(read_round(pressure()));
+    if (last_round) break;
+    usleep(kShortestRoundMs * 1000);
+    poll(fds.data(), fds.size(), limits_.interval_ms - kShortestRoundMs);
+    // A per-task event's end leaves its fd in POLLHUP for good: stop asking it.
+    for (pollfd& fd : fds) {
+      if (fd.revents & POLLHUP) fd.fd = -1;
+    }
+  }
+  std::lock_guard lock(mutex_);
+  ended_ = true;
+  filled_.notify_all();
+}
+
+Pressure RingReader::pressure() const {
+  std::lock_guard lock(mutex_);
+  if (queued_bytes_ > limits_.queue_bytes) return Pressure::drop_samples;
+  if (queued_bytes_ > limits_.queue_bytes / 2) return Pressure::cut_stacks;
+  return Pressure::none;
+}
+
+void RingReader::push(Batch batch) {
+  std::lock_guard lock(mutex_);
+  queued_bytes_ += batch.bytes.size() + batch.entries.size() * sizeof(Batch::Entry);
+  queue_.push_back(std::move(batch));
+  filled_.notify_one();
+}
+
+std::optional<Batch> RingReader::next() {
+  std::unique_lock lock(mutex_);
+  filled_.wait(lock, [this] { return !queue_.empty() || ended_; });
+  if (queue_.empty()) return std::nullopt;
+  Batch batch = std::move(queue_.front());
+  queue_.pop_front();
+  queued_bytes_ -= batch.bytes.size() + batch.entries.size() * sizeof(Batch::Entry);
+  return batch;
+}
+
+Batch RingReader::read_round(Pressure pressure) {
+  Batch batch;
+  batch.drained_at = monotonic_ns();
+  for (const RingSource& source : sources_) {
+    bool sane = source.ring->drain(
+        [&](std::span<const std::byte> record) { copy_record(record, source.cpu, pressure, batch); });
+    if (!sane) ++batch.malformed;
+  }
+  return batch;
+}
+
+void RingReader::copy_record(std::span<const std::byte> record, int cpu, Pressure pressure, Batch& batch) {
+  perf_event_header header;
+  std::memcpy(&header, record.data(), sizeof header);
+  if (header.type == PERF_RECORD_LOST || header.type == PERF_RECORD_LOST_SAMPLES) {
+    size_t at = sizeof header + (header.type == PERF_RECORD_LOST ? 8 : 0);
+    uint64_t count = 0;
+    if (record.size() >= at + 8) std::memcpy(&count, record.data() + at, 8);
+    batch.ring_losses.push_back({cpu, count});
+    return;
+  }
+  if (header.type == PERF_RECORD_THROTTLE) {
+    ++batch.throttled;
+    return;
+  }
+  if (header.type == PERF_RECORD_UNTHROTTLE) return;
+  auto time = record_time(record);
+  if (!time) {
+    ++batch.malformed;
+    return;
+  }
+  auto offset = static_cast<uint32_t>(batch.bytes.size());
+  if (header.type == PERF_RECORD_SAMPLE) {
+    if (pressure == Pressure::drop_samples) {
+      ++batch.dropped_samples;
+      return;
+    }
+    // Tracepoint samples are small and have no stack: find_stack's bounds tell them apart only by luck,
+    // so size decides. Nothing with a callchain, registers and a copy is this short.
+    constexpr size_t kSmallestStackSample = 200;
+    auto cut = record.size() >= kSmallestStackSample ? find_stack(record) : std::nullopt;
+    if (cut) {
+      bool keep = pressure == Pressure::none;
+      if (!keep && cut->copy_bytes > 0) ++batch.cut_stacks;
+      append_trimmed(record, *cut, keep, batch);
+    } else {
+      append(batch.bytes, record);
+    }
+  } else {
+    append(batch.bytes, record);
+  }
+  batch.entries.push_back({*time, offset, static_cast<uint32_t>(batch.bytes.size() - offset)});
+}
+
+}  // namespace assay::capture

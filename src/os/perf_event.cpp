@@ -1,0 +1,72 @@
+#include "os/perf_event.h"
+
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace assay::os {
+namespace {
+
+class MappedRing final : public RingMemory {
+ public:
+  MappedRing(void* base, size_t bytes, size_t page) : base_(base), bytes_(bytes), page_(page) {}
+  MappedRing(const MappedRing&) = delete;
+  MappedRing& operator=(const MappedRing&) = delete;
+  ~MappedRing() override { munmap(base_, bytes_); }
+
+  perf_event_mmap_page* control() override { return static_cast<perf_event_mmap_page*>(base_); }
+  std::span<const std::byte> data() override {
+    return {static_cast<const std::byte*>(base_) + page_, bytes_ - page_};
+  }
+
+ private:
+  void* base_;
+  size_t bytes_;
+  size_t page_;
+};
+
+class RealPerfKernel final : public PerfKernel {
+ public:
+  Result<UniqueFd> open(const perf_event_attr& attr, pid_t pid, int cpu) override {
+    perf_event_attr copy = attr;
+    long fd = syscall(SYS_perf_event_open, &copy, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd < 0) return fail_errno("perf_event_open (pid {}, cpu {})", pid, cpu);
+    return UniqueFd(static_cast<int>(fd));
+  }
+
+  Result<std::unique_ptr<RingMemory>> map_ring(int fd, size_t data_bytes) override {
+    size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    size_t bytes = data_bytes + page;
+    void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (base == MAP_FAILED) return fail_errno("cannot map a perf ring of {} bytes", data_bytes);
+    return std::make_unique<MappedRing>(base, bytes, page);
+  }
+
+  Result<void> redirect_output(int fd, int into_fd) override {
+    if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, into_fd) != 0) return fail_errno("PERF_EVENT_IOC_SET_OUTPUT");
+    return {};
+  }
+  Result<void> enable(int fd) override {
+    if (ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) != 0) return fail_errno("PERF_EVENT_IOC_ENABLE");
+    return {};
+  }
+  Result<void> disable(int fd) override {
+    if (ioctl(fd, PERF_EVENT_IOC_DISABLE, 0) != 0) return fail_errno("PERF_EVENT_IOC_DISABLE");
+    return {};
+  }
+  Result<uint64_t> id(int fd) override {
+    uint64_t value = 0;
+    if (ioctl(fd, PERF_EVENT_IOC_ID, &value) != 0) return fail_errno("PERF_EVENT_IOC_ID");
+    return value;
+  }
+};
+
+}  // namespace
+
+PerfKernel& real_perf_kernel() {
+  static RealPerfKernel kernel;
+  return kernel;
+}
+
+}  // namespace assay::os

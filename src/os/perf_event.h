@@ -1,0 +1,42 @@
+// PerfKernel: the door to perf_event_open(2), its ioctls and its ring mappings.
+//
+// Tests hand in a fake whose rings are plain memory; everything above this door is the same code.
+// Threads: safe everywhere; a RingMemory is used by one thread.
+#pragma once
+
+#include <linux/perf_event.h>
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace assay::os {
+
+// The kernel's shared ring: one control page, then a power-of-two data area. Unmaps itself.
+class RingMemory {
+ public:
+  virtual ~RingMemory() = default;
+  virtual perf_event_mmap_page* control() = 0;
+  virtual std::span<const std::byte> data() = 0;
+};
+
+class PerfKernel {
+ public:
+  virtual ~PerfKernel() = default;
+  virtual Result<UniqueFd> open(const perf_event_attr& attr, pid_t pid, int cpu) = 0;
+  virtual Result<std::unique_ptr<RingMemory>> map_ring(int fd, size_t data_bytes) = 0;
+  virtual Result<void> redirect_output(int fd, int into_fd) = 0;
+  virtual Result<void> enable(int fd) = 0;
+  virtual Result<void> disable(int fd) = 0;
+  virtual Result<uint64_t> id(int fd) = 0;
+};
+
+// The running kernel.
+PerfKernel& real_perf_kernel();
+
+}  // namespace assay::os
