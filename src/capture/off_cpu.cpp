@@ -27,6 +27,7 @@ void OffCpu::snapshot(ThreadId thread, TimeNs time, const WaitSite& site) {
   bool waits = state->state == State::unknown || (state->state == State::waiting && state->since <= time);
   if (!waits) return;
   state->site = site;
+  state->site_time = time;
   state->have_site = true;
   state->site_is_snapshot = true;
 }
@@ -84,6 +85,7 @@ void OffCpu::switched_in(ThreadId thread, TimeNs time) {
   if (state->state == State::unknown) {
     state->state = State::waiting;
     state->open_start = true;
+    if (time < state->site_time) state->have_site = false;  // the snapshot shows a later wait
   }
   if (state->state == State::running) ++counts_.unpaired_switches;
   if (state->state == State::waiting) end_wait(thread, *state, time, false);

@@ -73,6 +73,7 @@ class OffCpu {
     bool site_is_snapshot = false;
     bool was_woken = false;
     TimeNs since = 0;            // when the wait began, or when it began to run
+    TimeNs site_time = 0;        // when a snapshot was taken
     TimeNs woken_at = 0;
     model::ThreadId waker = model::Wait::kNoWaker;
     WaitSite site;
