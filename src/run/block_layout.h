@@ -1,0 +1,56 @@
+// What the two halves of the block codec agree on: column numbers and packed values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "model/sample.h"
+
+namespace assay::run {
+
+namespace sample_layout {
+inline constexpr uint8_t kKind = 1;
+enum Column : size_t { kThreadRuns, kTime, kStacks, kStackIndex, kWeight, kCpu, kColumnCount };
+}  // namespace sample_layout
+
+namespace wait_layout {
+inline constexpr uint8_t kKind = 2;
+enum Column : size_t {
+  kThreadRuns,
+  kGap,
+  kDuration,
+  kRunqueue,
+  kShapes,
+  kShapeIndex,
+  kObjects,
+  kObjectIndex,
+  kWaker,
+  kColumnCount
+};
+
+// Stack, flags and syscall go together: few distinct triples, so one small index a row.
+inline uint64_t pack_shape(const model::Wait& wait) {
+  return uint64_t{wait.stack.value} << 32 | uint64_t{wait.flags} << 16 | wait.syscall;
+}
+inline uint32_t shape_stack(uint64_t shape) {
+  return static_cast<uint32_t>(shape >> 32);
+}
+inline uint16_t shape_flags(uint64_t shape) {
+  return static_cast<uint16_t>(shape >> 16);
+}
+inline uint16_t shape_syscall(uint64_t shape) {
+  return static_cast<uint16_t>(shape);
+}
+
+// 0: none; 1: the whole duration (preempted); else the run-queue time + 1.
+inline uint64_t runqueue_code(int64_t duration_ns, int64_t runqueue_ns) {
+  if (runqueue_ns == 0) return 0;
+  if (runqueue_ns == duration_ns) return 1;
+  return static_cast<uint64_t>(runqueue_ns) + 1;
+}
+}  // namespace wait_layout
+
+// More columns than a reader knows are skipped; more than this are damage.
+inline constexpr size_t kMaxColumns = 32;
+
+}  // namespace assay::run

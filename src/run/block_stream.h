@@ -1,0 +1,51 @@
+// BlockStream: the samples or waits of an open run, one decoded block at a time.
+//
+// Blocks outside the time range (and, if given, of other processes) are skipped undecoded; rows
+// inside a block are not filtered. Every row's thread, stack and waker exist, and the block's
+// totals agree with its rows. Not thread-safe. Failures: an Error names the file, the block and
+// what is wrong.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "run/block_codec.h"
+#include "run/reader.h"
+#include "run/sqlite.h"
+
+namespace assay::run {
+
+inline bool in_range(const model::Sample& row, const TimeRange& range) {
+  return row.time >= range.begin_ns && row.time < range.end_ns;
+}
+// By overlap; a wait of no duration is where it starts.
+inline bool in_range(const model::Wait& row, const TimeRange& range) {
+  return row.start < range.end_ns &&
+         (row.start >= range.begin_ns || row.start + row.duration_ns > range.begin_ns);
+}
+
+template <class Row>
+class BlockStream {
+ public:
+  // Both must outlive the stream.
+  BlockStream(const Database& database, const Contents& contents)
+      : database_(&database), contents_(&contents) {}
+
+  Result<void> start(const TimeRange& range, std::optional<uint32_t> process = std::nullopt);
+  Result<bool> next();  // false at the end
+  const std::vector<Row>& rows() const { return rows_; }
+
+ private:
+  Result<void> check_rows(int64_t block) const;
+
+  const Database* database_;
+  const Contents* contents_;
+  Statement statement_;
+  BlockDecoder decoder_;
+  std::vector<Row> rows_;
+};
+
+extern template class BlockStream<model::Sample>;
+extern template class BlockStream<model::Wait>;
+
+}  // namespace assay::run

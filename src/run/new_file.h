@@ -1,0 +1,17 @@
+// make_run_file: puts an empty run, with its info, at a path in one step.
+//
+// The file is made beside its place and renamed into it, so at every moment the path holds nothing,
+// the old file, or a run that opens. Failures: the path exists and `overwrite` is false, is no
+// regular file, is a run that a capture is writing, or cannot be written.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "model/run_info.h"
+
+namespace assay::run {
+
+Result<void> make_run_file(const std::string& path, const model::RunInfo& info, bool overwrite);
+
+}  // namespace assay::run

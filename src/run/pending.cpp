@@ -1,0 +1,36 @@
+#include "run/pending.h"
+
+namespace assay::run {
+namespace {
+
+// A burst may need more; between flushes of a busy capture this much is kept for reuse.
+constexpr size_t kKeptRows = size_t{1} << 19;
+
+template <class T>
+void empty(std::vector<T>& rows) {
+  rows.clear();
+  if (rows.capacity() > kKeptRows) rows.shrink_to_fit();
+}
+
+}  // namespace
+
+void Pending::clear() {
+  info.reset();
+  empty(facts);
+  empty(notes);
+  empty(processes);
+  empty(threads);
+  empty(modules);
+  empty(frames);
+  empty(stacks);
+  empty(mappings);
+  empty(locations);
+  empty(samples);
+  empty(waits);
+  empty(series);
+  empty(points);
+  empty(losses);
+  empty(source_lines);
+}
+
+}  // namespace assay::run

@@ -1,0 +1,187 @@
+#include "run/writer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <mutex>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/unique_fd.h"
+#include "run/new_file.h"
+#include "run/pending.h"
+#include "run/run_tables.h"
+#include "run/sqlite.h"
+
+namespace assay::run {
+namespace {
+
+// While a capture runs it is alone with its file (EXCLUSIVE), so that no reader can hold it up; the
+// rollback journal makes kill -9 harmless without fsync, since a killed process's writes survive
+// it.
+constexpr const char* kWriterPragmas =
+    "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = OFF;"
+    "PRAGMA temp_store = MEMORY; BEGIN EXCLUSIVE; COMMIT;";
+
+class FileWriter : public Writer {
+ public:
+  FileWriter(Database database, const model::RunInfo& info)
+      : database_(std::move(database)), tables_(database_), info_(info) {}
+
+  Result<void> start() {
+    if (auto done = database_.execute(kWriterPragmas); !done) return done;
+    return tables_.prepare();
+  }
+
+  void set_info(const model::RunInfo& info) override {
+    with_pending([&](Pending& pending) { pending.info = info; });
+  }
+  void add_fact(const model::Fact& fact) override {
+    with_pending([&](Pending& pending) { pending.facts.push_back(fact); });
+  }
+  void add_note(const model::QualityNote& note) override {
+    with_pending([&](Pending& pending) { pending.notes.push_back(note); });
+  }
+  void put_process(const model::Process& process) override {
+    with_pending([&](Pending& pending) { pending.processes.push_back(process); });
+  }
+  void put_thread(const model::Thread& thread) override {
+    with_pending([&](Pending& pending) { pending.threads.push_back(thread); });
+  }
+  void add_module(const model::Module& module) override {
+    with_pending([&](Pending& pending) { pending.modules.push_back(module); });
+  }
+  void add_frame(model::FrameId id, const model::Frame& frame) override {
+    with_pending([&](Pending& pending) { pending.frames.emplace_back(id, frame); });
+  }
+  void add_stack(model::StackId id, const model::StackNode& node) override {
+    with_pending([&](Pending& pending) { pending.stacks.emplace_back(id, node); });
+  }
+  void add_mapping(model::ProcessId process, const model::Mapping& mapping,
+                   TimeNs from_ns) override {
+    with_pending([&](Pending& pending) {
+      pending.mappings.push_back({process, mapping, from_ns});
+    });
+  }
+  void put_locations(model::FrameId id, std::span<const model::Location> locations) override {
+    std::vector<model::Location> copy(locations.begin(), locations.end());
+    with_pending([&](Pending& pending) { pending.locations.emplace_back(id, std::move(copy)); });
+  }
+  void add_sample(const model::Sample& sample) override {
+    with_pending([&](Pending& pending) { pending.samples.push_back(sample); });
+  }
+  void add_wait(const model::Wait& wait) override {
+    with_pending([&](Pending& pending) { pending.waits.push_back(wait); });
+  }
+  void add_series(const model::Series& series) override {
+    with_pending([&](Pending& pending) { pending.series.push_back(series); });
+  }
+  void add_point(const model::Point& point) override {
+    with_pending([&](Pending& pending) { pending.points.push_back(point); });
+  }
+  void add_loss(const model::Loss& loss) override {
+    with_pending([&](Pending& pending) { pending.losses.push_back(loss); });
+  }
+  void put_source_line(const std::string& file, uint32_t line, const std::string& text) override {
+    with_pending([&](Pending& pending) { pending.source_lines.push_back({file, line, text}); });
+  }
+
+  Result<void> flush(TimeNs complete_until_ns) override {
+    if (closed_) return fail("{}: it is closed; nothing can be added", database_.path());
+    take_pending();
+    if (flushing_.info) info_ = *flushing_.info;
+    info_.window_end_ns = std::max(info_.window_end_ns, complete_until_ns);
+    info_.finished = false;
+    return commit();
+  }
+
+  Result<void> finish(const model::RunInfo& info) override {
+    if (closed_) return fail("{}: it is closed; nothing can be added", database_.path());
+    take_pending();
+    info_ = info;
+    info_.finished = true;
+    if (auto done = commit(); !done) return done;
+    closed_ = true;
+    return close_durably();
+  }
+
+ private:
+  // After a failure or finish() nothing can be kept, so nothing is taken in: memory stays bounded.
+  template <class Add>
+  void with_pending(const Add& add) {
+    std::lock_guard lock(mutex_);
+    if (!closed_) add(pending_);
+  }
+
+  void take_pending() {
+    std::lock_guard lock(mutex_);
+    std::swap(pending_, flushing_);
+  }
+
+  Result<void> commit() {
+    auto done = write_transaction();
+    flushing_.clear();
+    if (!done) give_up(done.error());
+    return done;
+  }
+
+  Result<void> write_transaction() {
+    if (auto done = database_.execute("BEGIN IMMEDIATE"); !done) return done;
+    if (auto done = tables_.write(flushing_); !done) return done;
+    if (auto done = tables_.write_info(info_); !done) return done;
+    return database_.execute("COMMIT");
+  }
+
+  // Rolls back to the last commit and closes. What remains of the disk usually suffices to say why.
+  void give_up(Error& error) {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+    pending_ = {};
+    (void)database_.execute("ROLLBACK");
+    const char* reason = error.code == ENOSPC
+                             ? "UPDATE info SET value = 'disk full' WHERE key = 'end_reason'"
+                             : "UPDATE info SET value = 'write error' WHERE key = 'end_reason'";
+    (void)database_.execute(reason);
+    error.what += "; the run holds what was committed before and takes no more";
+  }
+
+  Result<void> close_durably() {
+    std::string path = database_.path();
+    tables_.release();
+    database_.close();
+    ::unlink((path + "-journal").c_str());  // TRUNCATE mode leaves it empty; absent is fine too
+    UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file.valid() || ::fsync(file.get()) != 0) {
+      return fail_errno("{} cannot be made durable", path);
+    }
+    std::string folder = std::filesystem::path(path).parent_path().string();
+    UniqueFd directory(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_CLOEXEC));
+    if (directory.valid()) ::fsync(directory.get());  // some file systems refuse; the data is safe
+    return {};
+  }
+
+  Database database_;
+  RunTables tables_;
+  model::RunInfo info_;  // flushing thread only, as are the next two
+  Pending flushing_;
+  std::mutex mutex_;
+  Pending pending_;  // guarded by mutex_
+  std::atomic<bool> closed_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, const model::RunInfo& info,
+                                               bool overwrite) {
+  if (auto made = make_run_file(path, info, overwrite); !made) {
+    return std::unexpected(made.error());
+  }
+  auto database = Database::open(path, SQLITE_OPEN_READWRITE);
+  if (!database) return std::unexpected(database.error());
+  auto writer = std::make_unique<FileWriter>(std::move(*database), info);
+  if (auto started = writer->start(); !started) return std::unexpected(started.error());
+  return writer;
+}
+
+}  // namespace assay::run
