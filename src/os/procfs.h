@@ -1,16 +1,16 @@
 // ProcFs: what /proc says of processes and of the machine, as plain values.
 //
-// The root is a parameter: tests hand in a directory tree as a fake. Every call reads afresh; a process
-// that ended meanwhile yields an Error with code ESRCH or ENOENT, or is left out of lists.
+// The root is a parameter: tests hand in a directory tree as a fake. Every call reads afresh; a
+// process that ended meanwhile yields an Error with code ESRCH or ENOENT, or is left out of lists.
 // Threads: const, safe everywhere.
 #pragma once
-
-#include <sys/types.h>
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -49,11 +49,11 @@ struct MapsEntry {  // one line of /proc/PID/maps
   bool readable = false, writable = false, executable = false;
   uint64_t inode = 0;
   uint32_t dev_major = 0, dev_minor = 0;
-  std::string path;      // without " (deleted)"; "[vdso]"; empty for anonymous
+  std::string path;  // without " (deleted)"; "[vdso]"; empty for anonymous
   bool deleted = false;
 };
 
-struct SyscallState {  // /proc/PID/task/TID/syscall of a blocked thread
+struct SyscallState {   // /proc/PID/task/TID/syscall of a blocked thread
   int64_t number = -1;  // −1: blocked outside a syscall (a page fault)
   uint64_t args[6] = {};
   uint64_t sp = 0, ip = 0;
@@ -76,6 +76,8 @@ class ProcFs {
   Result<std::vector<std::string>> cmdline(pid_t pid) const;
   Result<std::string> comm(pid_t pid, pid_t tid) const;
   Result<std::string> fd_link(pid_t pid, int fd) const;
+  // Text of any link below the root, e.g. "7/ns/net".
+  Result<std::string> link(const std::string& relative_path) const;
   std::vector<int> fds(pid_t pid) const;
   // nullopt: the thread is running.
   Result<std::optional<SyscallState>> syscall(pid_t pid, pid_t tid) const;
