@@ -1,20 +1,19 @@
 // Symbolizer: (module, address) becomes function, file, line and the functions inlined there.
 //
 // In: modules as they are first seen, with a process through which their file can be opened; then
-// frames. Out: Locations, innermost inlined function first; never empty for a known module: what has
-// no symbol is named by its function's range or by module+offset.
-// Threads: add_module and resolve may be called from several threads; work on different modules runs
-// in parallel.
-// Failures: a file that is gone, does not match its build id or is malformed yields fallback names and
-// a reason in module_status(); hostile files neither crash nor run away.
+// frames. Out: Locations, innermost inlined function first; never empty for a known module: what
+// has no symbol is named by its function's range or by module+offset. Threads: add_module and
+// resolve may be called from several threads; work on different modules runs in parallel. Failures:
+// a file that is gone, does not match its build id or is malformed yields fallback names and a
+// reason in module_status(); hostile files neither crash nor run away.
 #pragma once
-
-#include <sys/types.h>
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "model/address_space.h"
 #include "model/location.h"
@@ -23,19 +22,19 @@
 namespace assay::symbol {
 
 struct Options {
-  std::string cache_dir;                   // empty: no cache on disk
+  std::string cache_dir;  // empty: no cache on disk
   bool inlines = true;
-  bool debuginfod = false;                 // ask DEBUGINFOD_URLS' servers for missing debug files
+  bool debuginfod = false;  // ask DEBUGINFOD_URLS' servers for missing debug files
   std::string kallsyms = "/proc/kallsyms";
 };
 
 // What is known of one module's names, for the quality section and for doctor.
 struct ModuleStatus {
   bool opened = false;
-  bool has_symbols = false;   // .symtab, .dynsym or .gnu_debugdata
-  bool has_lines = false;     // DWARF line tables
-  std::string source;         // where names come from: "symtab", "debug file /usr/lib/debug/…"
-  std::string problem;        // "file deleted", "build id differs", …; empty when fine
+  bool has_symbols = false;  // .symtab, .dynsym or .gnu_debugdata
+  bool has_lines = false;    // DWARF line tables
+  std::string source;        // where names come from: "symtab", "debug file /usr/lib/debug/…"
+  std::string problem;       // "file deleted", "build id differs", …; empty when fine
 };
 
 class Symbolizer {
@@ -44,8 +43,10 @@ class Symbolizer {
   virtual ~Symbolizer() = default;
 
   // Opens the module's file while `pid` lives and keeps it open; parses nothing yet.
-  virtual void add_module(pid_t pid, const model::Mapping& mapping, const model::Module& module) = 0;
-  // `address` as in model::Frame: a file offset for ELF modules, absolute for the kernel and for JIT.
+  virtual void add_module(pid_t pid, const model::Mapping& mapping,
+                          const model::Module& module) = 0;
+  // `address` as in model::Frame: a file offset for ELF modules, absolute for the kernel and for
+  // JIT.
   virtual std::vector<model::Location> resolve(model::ModuleId module, uint64_t address) = 0;
   // The data symbol that holds a module address, as "name" or "name+0x10"; empty when none does.
   virtual std::string resolve_data(model::ModuleId module, uint64_t address) = 0;

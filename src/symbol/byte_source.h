@@ -1,0 +1,65 @@
+// ByteSource: the bytes of a file, copied into memory piece by piece as they are asked for.
+//
+// Files are not mapped: a file that shrinks while it is mapped kills its reader with SIGBUS, and
+// the files read here belong to others. What cannot be read any more reads as zeros, which every
+// parser refuses. Memory is spent only on pieces that were asked for.
+// Threads: none; a source belongs to one module and its lock.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace assay::symbol {
+
+class ByteSource {
+ public:
+  static Result<std::unique_ptr<ByteSource>> from_file(UniqueFd fd);
+  static std::unique_ptr<ByteSource> from_memory(std::string bytes);
+
+  ~ByteSource();
+  ByteSource(const ByteSource&) = delete;
+  ByteSource& operator=(const ByteSource&) = delete;
+
+  uint64_t size() const { return size_; }
+  int fd() const { return fd_.get(); }
+  // The bytes [offset, offset + size), cut at the end of the source. Valid while the source lives.
+  std::string_view view(uint64_t offset, uint64_t size);
+  // Gives the memory of a piece back; a later view() reads it again.
+  void release(uint64_t offset, uint64_t size);
+
+ private:
+  ByteSource() = default;
+  void load(uint64_t first_piece, uint64_t last_piece);
+
+  UniqueFd fd_;
+  std::string owned_;
+  char* data_ = nullptr;
+  uint64_t size_ = 0;
+  uint64_t reserved_ = 0;     // bytes of address space held; 0 for memory
+  std::vector<bool> loaded_;  // by piece
+};
+
+// A part of a source: one section.
+struct SectionBytes {
+  ByteSource* source = nullptr;
+  uint64_t offset = 0;
+  uint64_t size = 0;
+
+  explicit operator bool() const { return source != nullptr && size > 0; }
+  std::string_view view(uint64_t at, uint64_t count) const {
+    if (source == nullptr || at >= size) return {};
+    return source->view(offset + at, count < size - at ? count : size - at);
+  }
+  std::string_view all() const { return view(0, size); }
+  // The NUL-terminated text at `at`; empty when it does not end within the section. Longer names
+  // than a linker would take are cut off: they are not names.
+  std::string_view text(uint64_t at) const;
+};
+
+}  // namespace assay::symbol

@@ -1,0 +1,45 @@
+// KernelSymbols: the kernel's own symbol table, /proc/kallsyms, modules and BPF programs included.
+//
+// In: the text of kallsyms. Out: the symbol that holds an absolute address. Sizes are not in the
+// text: a symbol ends where the next begins. Threads: const after construction.
+// Failures: addresses hidden by kptr_restrict leave the table empty and problem() says so.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay::symbol {
+
+struct KernelSymbol {
+  std::string_view name;
+  std::string_view module;  // "nf_tables", "bpf"; empty for the kernel itself
+  uint64_t start = 0;
+};
+
+class KernelSymbols {
+ public:
+  static KernelSymbols load(const std::string& path);
+  static KernelSymbols parse(std::string text);
+
+  bool find_code(uint64_t address, KernelSymbol& out) const { return find(code_, address, out); }
+  bool find_data(uint64_t address, KernelSymbol& out) const { return find(data_, address, out); }
+  size_t size() const { return code_.size() + data_.size(); }
+  const std::string& problem() const { return problem_; }
+
+ private:
+  struct Entry {
+    uint64_t start;
+    uint32_t name_at, name_size;      // into text_
+    uint32_t module_at, module_size;  // size 0: the kernel itself
+  };
+  bool find(const std::vector<Entry>& table, uint64_t address, KernelSymbol& out) const;
+  void add_line(size_t begin, size_t end);
+
+  std::string text_;
+  std::vector<Entry> code_, data_;
+  std::string problem_;
+};
+
+}  // namespace assay::symbol

@@ -1,0 +1,105 @@
+#include "symbol/name_source.h"
+
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "model/stack.h"
+#include "symbol/demangle.h"
+#include "symbol/kernel_symbols.h"
+
+namespace assay::symbol {
+namespace {
+
+class KernelNames final : public NameSource {
+ public:
+  explicit KernelNames(std::string path) : path_(std::move(path)) {}
+
+  std::vector<model::Location> resolve(uint64_t address) override {
+    model::Location location;
+    KernelSymbol symbol;
+    if (table().find_code(address, symbol)) {
+      location.function = symbol.name;
+      if (!symbol.module.empty())
+        location.system_name = fmt::format("{} [{}]", symbol.name, symbol.module);
+    } else {
+      location.function = offset_name("[kernel]", address);
+    }
+    return {location};
+  }
+
+  std::string resolve_data(uint64_t address) override {
+    KernelSymbol symbol;
+    if (!table().find_data(address, symbol)) return "";
+    uint64_t distance = address - symbol.start;
+    return distance == 0 ? std::string(symbol.name)
+                         : fmt::format("{}+{:#x}", symbol.name, distance);
+  }
+
+  ModuleStatus status() override {
+    const KernelSymbols& symbols = table();
+    ModuleStatus out;
+    out.opened = symbols.size() > 0;
+    out.has_symbols = out.opened;
+    if (out.opened) out.source = path_;
+    out.problem = symbols.problem();
+    return out;
+  }
+
+ private:
+  const KernelSymbols& table() {
+    std::call_once(once_, [this] { table_ = KernelSymbols::load(path_); });
+    return table_;
+  }
+
+  std::string path_;
+  std::once_flag once_;
+  KernelSymbols table_;
+};
+
+class MarkerNames final : public NameSource {
+ public:
+  std::vector<model::Location> resolve(uint64_t address) override {
+    model::Location location;
+    if (address < model::kStackEndCount) {
+      location.function = model::stack_end_text(static_cast<model::StackEnd>(address));
+    }
+    if (location.function.empty()) location.function = fmt::format("[marker {}]", address);
+    return {location};
+  }
+  ModuleStatus status() override {
+    ModuleStatus out;
+    out.opened = out.has_symbols = true;
+    out.source = "assay";
+    return out;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<NameSource> make_kernel_names(const std::string& kallsyms) {
+  return std::make_unique<KernelNames>(kallsyms);
+}
+
+std::unique_ptr<NameSource> make_marker_names() {
+  return std::make_unique<MarkerNames>();
+}
+
+std::string module_base_name(const std::string& path) {
+  std::string_view name = path;
+  if (name.ends_with(" (deleted)")) name.remove_suffix(10);
+  size_t slash = name.rfind('/');
+  if (slash != std::string_view::npos) name.remove_prefix(slash + 1);
+  return name.empty() ? "unknown" : std::string(name);
+}
+
+std::string offset_name(const std::string& path, uint64_t address) {
+  return fmt::format("{}+{:#x}", module_base_name(path), address);
+}
+
+void set_names(model::Location& location, std::string_view linkage_name) {
+  location.function = demangle(linkage_name);
+  location.system_name = location.function == linkage_name ? "" : std::string(linkage_name);
+}
+
+}  // namespace assay::symbol

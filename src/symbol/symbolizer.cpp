@@ -1,0 +1,75 @@
+#include "symbol/symbolizer.h"
+
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "symbol/name_source.h"
+
+namespace assay::symbol {
+namespace {
+
+class SymbolizerImpl final : public Symbolizer {
+ public:
+  explicit SymbolizerImpl(Options options) : options_(std::move(options)) {}
+
+  void add_module(pid_t pid, const model::Mapping& mapping, const model::Module& module) override {
+    if (find(module.id) != nullptr) return;
+    std::shared_ptr<NameSource> names = open(pid, mapping, module);
+    std::unique_lock lock(mutex_);
+    sources_.try_emplace(module.id, std::move(names));
+  }
+
+  std::vector<model::Location> resolve(model::ModuleId module, uint64_t address) override {
+    if (auto names = find(module)) return names->resolve(address);
+    return {};
+  }
+
+  std::string resolve_data(model::ModuleId module, uint64_t address) override {
+    auto names = find(module);
+    return names ? names->resolve_data(address) : "";
+  }
+
+  ModuleStatus module_status(model::ModuleId module) const override {
+    if (auto names = find(module)) return names->status();
+    ModuleStatus unknown;
+    unknown.problem = "the module was never announced";
+    return unknown;
+  }
+
+ private:
+  std::shared_ptr<NameSource> find(model::ModuleId module) const {
+    std::shared_lock lock(mutex_);
+    auto it = sources_.find(module);
+    return it == sources_.end() ? nullptr : it->second;
+  }
+
+  std::unique_ptr<NameSource> open(pid_t pid, const model::Mapping& mapping,
+                                   const model::Module& module) const {
+    switch (module.kind) {
+      case model::ModuleKind::kernel:
+        return make_kernel_names(options_.kallsyms);
+      case model::ModuleKind::vdso:
+        return make_vdso_names(options_, module);
+      case model::ModuleKind::marker:
+        return make_marker_names();
+      case model::ModuleKind::elf:
+      case model::ModuleKind::anonymous:
+        break;
+    }
+    auto file = os::open_module_file(pid, mapping.start, mapping.end, module.path, module.build_id);
+    return make_elf_names(options_, module, pid, std::move(file));
+  }
+
+  const Options options_;
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<model::ModuleId, std::shared_ptr<NameSource>> sources_;
+};
+
+}  // namespace
+
+std::unique_ptr<Symbolizer> Symbolizer::create(const Options& options) {
+  return std::make_unique<SymbolizerImpl>(options);
+}
+
+}  // namespace assay::symbol
