@@ -1,0 +1,172 @@
+#include "analysis/analyse.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "analysis/wait_classifier.h"
+
+namespace assay::analysis {
+namespace {
+
+constexpr size_t kUnresolvedModulesListed = 5;
+
+template <class T>
+bool in(const std::vector<T>& list, const T& value) {
+  return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
+}
+
+std::vector<bool> select_threads(const run::Contents& run, const Options& options) {
+  std::vector<bool> selected(run.threads.size());
+  for (size_t i = 0; i < run.threads.size(); ++i) {
+    const model::Thread& thread = run.threads[i];
+    pid_t pid =
+        thread.process.value < run.processes.size() ? run.processes[thread.process.value].pid : 0;
+    selected[i] = in(options.pids, pid) && in(options.tids, thread.tid) &&
+                  in(options.pools, thread.pool.empty() ? thread.name : thread.pool);
+  }
+  return selected;
+}
+
+std::string selection_text(const Options& options) {
+  std::vector<std::string> parts;
+  if (!options.pids.empty()) parts.push_back(fmt::format("pid {}", fmt::join(options.pids, ", ")));
+  if (!options.tids.empty()) parts.push_back(fmt::format("tid {}", fmt::join(options.tids, ", ")));
+  if (!options.pools.empty()) {
+    parts.push_back(fmt::format("pool {}", fmt::join(options.pools, ", ")));
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+int cpu_count(const run::Contents& run) {
+  for (const model::Fact& fact : run.facts) {
+    if (fact.scope != "host" || (fact.key != "cpus" && fact.key != "cpu_count")) continue;
+    int count = 0;
+    auto [end, status] =
+        std::from_chars(fact.value.data(), fact.value.data() + fact.value.size(), count);
+    if (status == std::errc() && count > 0) return count;
+  }
+  return 0;
+}
+
+double ratio(double part, double whole) {
+  return whole > 0 ? part / whole : 0;
+}
+
+// The two passes and what they feed. Another breakdown is one more builder here.
+struct Passes {
+  const run::Contents& run;
+  std::vector<bool> selected;
+  CallTree tree;
+  WaitClassifier classifier;
+  OnCpuBuilder on_cpu;
+  OffCpuBuilder off_cpu;
+  ThreadTimeBuilder thread_time;
+  uint64_t waits = 0;
+  uint64_t waits_without_stack = 0;
+  uint64_t orphans = 0;
+
+  Passes(const run::Contents& contents, std::vector<bool> wanted,
+         std::vector<ThreadCounters> counters)
+      : run(contents),
+        selected(std::move(wanted)),
+        tree(contents),
+        classifier(tree),
+        on_cpu(tree),
+        off_cpu(tree, contents),
+        thread_time(contents, std::move(counters), selected) {}
+
+  bool wanted(model::ThreadId thread) {
+    if (thread.value >= selected.size()) {
+      ++orphans;
+      return false;
+    }
+    return selected[thread.value];
+  }
+
+  void visit(const model::Sample& sample) {
+    if (!wanted(sample.thread)) return;
+    const Function* leaf = tree.leaf_of(sample.stack);
+    thread_time.add_sample(sample, leaf ? leaf->kind : CodeKind::marker);
+    on_cpu.add(sample);
+  }
+
+  void visit(const model::Wait& wait) {
+    if (!wanted(wait.thread)) return;
+    ++waits;
+    BlockKind kind = classifier.kind_of(wait);
+    PlacedWait placed = thread_time.add_wait(wait, kind);
+    off_cpu.add(wait, kind, placed);
+    if (placed.blocked_ns > 0 && !has_stack(wait.stack)) ++waits_without_stack;
+  }
+
+  bool has_stack(model::StackId stack) const {
+    model::StackEnd end = tree.end_of(stack);
+    return tree.path_of(stack) != 0 && end != model::StackEnd::not_sampled &&
+           end != model::StackEnd::lost;
+  }
+};
+
+void judge(const Passes& passes, Report& report) {
+  Quality& quality = report.quality;
+  add_run_facts(passes.run, quality);
+  quality.samples = report.on_cpu.samples;
+  quality.waits = passes.waits;
+  quality.waits_without_stack = passes.waits_without_stack;
+  quality.orphans = passes.orphans;
+  quality.on_cpu = stack_shares(passes.tree, passes.on_cpu.weights());
+  quality.off_cpu = stack_shares(passes.tree, passes.off_cpu.weights());
+  quality.unresolved_modules =
+      unresolved_modules(passes.tree, passes.on_cpu.weights(), kUnresolvedModulesListed);
+  auto running_ns = static_cast<double>(report.thread_time.running_ns());
+  quality.hz = ratio(static_cast<double>(quality.samples) * 1e9, running_ns);
+  quality.sampled_share = ratio(static_cast<double>(report.on_cpu.time_ns), running_ns);
+  quality.lost_share =
+      ratio(static_cast<double>(quality.lost_records),
+            static_cast<double>(quality.samples + quality.waits + quality.lost_records));
+}
+
+}  // namespace
+
+Result<Report> analyse(const run::Reader& reader, const Options& options) {
+  const run::Contents& run = reader.contents();
+  std::vector<bool> selected = select_threads(run, options);
+  std::string selection = selection_text(options);
+  if (!selection.empty() && std::find(selected.begin(), selected.end(), true) == selected.end()) {
+    return fail("the run has no thread that matches {}", selection);
+  }
+  auto counters = read_thread_counters(reader);
+  if (!counters) return std::unexpected(counters.error());
+  auto own_cost = read_own_cost(reader);
+  if (!own_cost) return std::unexpected(own_cost.error());
+
+  Passes passes(run, std::move(selected), std::move(*counters));
+  run::TimeRange window{run.info.window_begin_ns, run.info.window_end_ns};
+  auto status =
+      reader.for_each_sample(window, [&](const model::Sample& sample) { passes.visit(sample); });
+  if (!status) return std::unexpected(status.error());
+  status = reader.for_each_wait(window, [&](const model::Wait& wait) { passes.visit(wait); });
+  if (!status) return std::unexpected(status.error());
+
+  Report report;
+  report.run_path = options.run_path;
+  report.info = run.info;
+  report.window_ns = std::max<int64_t>(0, run.info.window_end_ns - run.info.window_begin_ns);
+  report.cpus = cpu_count(run);
+  report.facts = run.facts;
+  report.selection = std::move(selection);
+  ThreadTimes times = passes.thread_time.finish();
+  report.thread_time = times.total;
+  report.processes = std::move(times.processes);
+  report.threads = std::move(times.threads);
+  report.on_cpu = passes.on_cpu.finish(options.max_functions, options.max_paths);
+  report.off_cpu = passes.off_cpu.finish(options.max_waits);
+  judge(passes, report);
+  report.quality.accounting = times.accounting;
+  report.quality.own_cost = *own_cost;
+  return report;
+}
+
+}  // namespace assay::analysis

@@ -1,0 +1,76 @@
+#include "analysis/quality.h"
+
+#include <gtest/gtest.h>
+
+#include "analysis/analyse.h"
+#include "analysis/fake_run.h"
+
+namespace assay::analysis {
+namespace {
+
+constexpr int64_t kMs = kNsPerMs;
+
+Quality quality_of(const FakeRun& run) {
+  auto report = analyse(run, {});
+  EXPECT_TRUE(report) << report.error().text();
+  return report ? report->quality : Quality{};
+}
+
+TEST(Quality, SharesAreWeightedByTime) {
+  FakeRun run;
+  auto thread = run.add_thread(run.add_process(1, "/opt/server"), 1, "main");
+  run.add_samples(thread, run.stack({"main", "a"}), 1, 60 * kMs);
+  run.add_samples(thread, run.stack({"!:8", "a"}), 1, 20 * kMs);
+  run.add_samples(thread, run.stack({"!:2", "a"}), 1, 10 * kMs);
+  run.add_samples(thread, {}, 1, 10 * kMs);
+  run.add_wait(thread, run.stack({"!:6"}), 0, 300 * kMs);
+  run.add_wait(thread, run.stack({"main", "k:ep_poll"}), 400 * kMs, 100 * kMs);
+  Quality q = quality_of(run);
+  EXPECT_DOUBLE_EQ(q.on_cpu.complete, 0.6);
+  EXPECT_DOUBLE_EQ(q.on_cpu.by_frame_pointers, 0.2);
+  EXPECT_DOUBLE_EQ(q.on_cpu.truncated, 0.1);
+  EXPECT_DOUBLE_EQ(q.on_cpu.none, 0.1);
+  EXPECT_DOUBLE_EQ(q.off_cpu.none, 0.75);
+  EXPECT_DOUBLE_EQ(q.off_cpu.complete, 0.25);
+  EXPECT_EQ(q.waits_without_stack, 1u);
+}
+
+TEST(Quality, RateLossAndCost) {
+  FakeRun run;
+  auto thread = run.add_thread(run.add_process(1, "/opt/server"), 1, "main");
+  run.add_samples(thread, run.stack({"main"}), 50, 9 * kMs);
+  run.add_wait(thread, run.stack({"main", "k:ep_poll"}), 500 * kMs, 500 * kMs);
+  run.edit().losses = {{model::LossKind::ring_records, 0, 5, 40},
+                       {model::LossKind::dropped_samples, 1, 5, 9},
+                       {model::LossKind::dropped_stacks, 1, 5, 1000},
+                       {static_cast<model::LossKind>(200), 1, 5, 1000}};
+  run.edit().info.finished = false;
+  run.add_series(model::SeriesScope::self, 0, "utime", {{0, 5}, {10, 25}});
+  run.add_series(model::SeriesScope::self, 0, "stime", {{0, 1}, {10, 2}});
+  run.add_series(model::SeriesScope::self, 0, "rss", {{0, 10}, {5, 30}, {10, 20}});
+  Quality q = quality_of(run);
+  EXPECT_DOUBLE_EQ(q.hz, 100);  // 50 samples in half a second of running
+  EXPECT_DOUBLE_EQ(q.hz_asked, 100);
+  EXPECT_DOUBLE_EQ(q.sampled_share, 0.9);
+  EXPECT_EQ(q.lost_records, 49u);
+  EXPECT_DOUBLE_EQ(q.lost_share, 0.49);
+  EXPECT_EQ(q.lost[2], 1000u);
+  EXPECT_FALSE(q.finished);
+  EXPECT_EQ(q.own_cost.cpu_ns, 21);
+  EXPECT_EQ(q.own_cost.peak_rss_bytes, 30);
+}
+
+TEST(Quality, AnEmptyRunHasNoShares) {
+  FakeRun run;
+  run.edit().info.window_end_ns = 0;
+  run.edit().stacks.clear();
+  Quality q = quality_of(run);
+  EXPECT_EQ(q.samples, 0u);
+  EXPECT_EQ(q.on_cpu.time_ns, 0);
+  EXPECT_EQ(q.hz, 0);
+  EXPECT_EQ(q.lost_share, 0);
+  EXPECT_FALSE(q.own_cost.cpu_ns);
+}
+
+}  // namespace
+}  // namespace assay::analysis

@@ -1,0 +1,71 @@
+// What a thread waited for, told from the evidence of one wait.
+//
+// Evidence in order of strength: the kernel functions it slept in, the system call and the kind of
+// file descriptor, and, where neither is known, the libc function that called the kernel. A futex
+// is told apart into lock and condition by the user functions above it. The rows are data, in
+// wait_kind_table.cpp; one unit test checks every row.
+// Pure functions; StackEvidence may be computed once per stack and kept.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "model/sample.h"
+
+namespace assay::analysis {
+
+enum class BlockKind : uint8_t {
+  lock,             // a mutex, rwlock or file lock held by another
+  condition,        // a condition variable, semaphore, barrier or join
+  futex,            // a futex of unknown use
+  network_receive,  // data or a connection from a socket
+  network_send,     // room in a socket's send buffer
+  disk,
+  timer,  // a sleep of chosen length
+  poll,   // epoll, poll, select, io_uring: any of several events
+  page_fault,
+  pipe,
+  child,    // another process's end
+  other,    // known, but none of these
+  unknown,  // no evidence
+};
+inline constexpr int kBlockKindCount = 13;
+
+std::string_view block_kind_id(BlockKind kind);    // "network_receive": for programs
+std::string_view block_kind_name(BlockKind kind);  // "network receive": for people
+
+// What a stack alone says. `unknown` where it says nothing.
+struct StackEvidence {
+  BlockKind kernel = BlockKind::unknown;  // from kernel functions
+  BlockKind user = BlockKind::unknown;    // from user functions: also tells futexes apart
+  bool any = false;                       // there is a stack at all
+};
+
+// Function names leaf first; the kernel's part and the user's part of one stack.
+StackEvidence evidence_of(std::span<const std::string_view> kernel_functions,
+                          std::span<const std::string_view> user_functions);
+
+BlockKind classify(const StackEvidence& stack, uint16_t syscall, model::FdKind fd_kind);
+
+// How a row of the tables matches a function's name, after normal_name().
+enum class Match : uint8_t { exact, prefix, suffix };
+struct NameRow {
+  std::string_view name;
+  BlockKind kind;
+  Match match = Match::exact;
+};
+struct SyscallRow {
+  uint16_t number;
+  BlockKind kind;
+  bool by_descriptor = false;  // `kind` holds when the descriptor's kind is not known
+};
+std::span<const NameRow> kernel_rows();
+std::span<const NameRow> user_rows();
+std::span<const SyscallRow> syscall_rows();
+bool is_page_fault_handler(std::string_view kernel_function);
+
+// A function's name without leading underscores, arguments, symbol version and compiler's suffixes.
+std::string_view normal_name(std::string_view name);
+
+}  // namespace assay::analysis
