@@ -45,7 +45,7 @@ TEST(Cgroup, ReadsTheV1HierarchiesOfAHybridMachine) {
   tree.write("sys/fs/cgroup/memory/box/memory.usage_in_bytes", "4096\n");
   tree.write("sys/fs/cgroup/cpuset/cpuset.effective_cpus", "0-1\n");
 
-  CgroupFs cgroups(tree.path("proc"), tree.root());
+  CgroupFs cgroups(tree.root() + "/proc", tree.root());
   auto place = cgroups.find(7);
   ASSERT_TRUE(place) << place.error().what;
   EXPECT_EQ(place->name, "/pool/app");
@@ -85,7 +85,7 @@ TEST(Cgroup, ReadsV2AndTakesTheSmallestQuota) {
   tree.write(base + "a.slice/b.service/memory.max", "max\n");
   tree.write(base + "a.slice/b.service/memory.current", "77\n");
 
-  CgroupFs cgroups(tree.path("proc"), tree.root());
+  CgroupFs cgroups(tree.root() + "/proc", tree.root());
   auto place = cgroups.find(7);
   ASSERT_TRUE(place);
   EXPECT_TRUE(place->cpu.v2);
@@ -111,7 +111,7 @@ TEST(Cgroup, UnderstandsAPartOfTheHierarchyMountedInAContainer) {
   tree.write("proc/8/cgroup", "1:cpu,cpuacct:/../other\n0::/gone (deleted)\n");
   tree.write("sys/fs/cgroup/cpu,cpuacct/web/cpuacct.usage", "5\n");
   tree.write("with space/memory.current", "9\n");
-  CgroupFs cgroups(tree.path("proc"), tree.root());
+  CgroupFs cgroups(tree.root() + "/proc", tree.root());
   auto place = cgroups.find(7);
   ASSERT_TRUE(place);
   EXPECT_EQ(place->cpu.path, "/web");
@@ -131,7 +131,7 @@ TEST(Cgroup, BadTextIsNoLimitAndAMissingProcessAnError) {
   tree.write("proc/7/cgroup", "::\nx\n0::/\n0:\n");
   tree.write("cg/cpu.max", "0 0\n");
   tree.write("cg/memory.max", "12a\n");
-  CgroupFs cgroups(tree.path("proc"), tree.root());
+  CgroupFs cgroups(tree.root() + "/proc", tree.root());
   auto place = cgroups.find(7);
   ASSERT_TRUE(place);
   EXPECT_FALSE(cgroups.limits(*place).quota_cpus);
