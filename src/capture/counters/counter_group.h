@@ -1,0 +1,74 @@
+// CounterGroup: counters that are read together and come due together; and Cadence, which spaces
+// them so that reading stays cheap.
+//
+// In: who is alive; out: points in the SeriesBook. A group never fails: what it cannot read it
+// leaves out, and says once in a QualityNote where that costs evidence. Threads: one.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "base/clock.h"
+#include "capture/counters/series_book.h"
+#include "model/ids.h"
+
+namespace assay::capture {
+
+struct LiveProcess {
+  model::ProcessId id;
+  pid_t pid = 0;
+};
+struct LiveThread {
+  model::ThreadId id;
+  pid_t pid = 0, tid = 0;
+};
+struct LiveTasks {
+  std::vector<LiveProcess> processes;
+  std::vector<LiveThread> threads;
+};
+
+using Clock = std::function<TimeNs()>;
+
+class CounterGroup {
+ public:
+  virtual ~CounterGroup() = default;
+  virtual const char* name() const = 0;  // for notes: "threads' CPU time"
+  virtual void poll(const LiveTasks& tasks) = 0;
+  // Called between polls with who is alive: what is held back of the others is written and
+  // forgotten.
+  virtual void forget_the_gone(const LiveTasks&) {}
+};
+
+// Decides when a group is due. A poll that cost c is followed by a pause of at least c / share, so
+// the group never takes more than `share` of one CPU, however many threads there are.
+class Cadence {
+ public:
+  Cadence(int64_t interval_ns, double share) : interval_ns_(interval_ns), share_(share) {}
+
+  bool due(TimeNs now_ns) const { return now_ns >= next_ns_; }
+  TimeNs next_ns() const { return next_ns_; }
+  void ran(TimeNs now_ns, int64_t cost_ns) {
+    // The first poll pays for cold caches and registrations: weigh the newest by half.
+    cost_ns_ = cost_ns_ == 0 ? cost_ns : (cost_ns_ + cost_ns) / 2;
+    pause_ns_ =
+        std::max(interval_ns_, static_cast<int64_t>(static_cast<double>(cost_ns_) / share_));
+    pause_ns_ = std::min(pause_ns_, std::max(interval_ns_, kLongestPauseNs));
+    // Keep to the grid where it is not late, so that the pace does not drift with the poll's own
+    // time.
+    next_ns_ = next_ns_ + pause_ns_ > now_ns ? next_ns_ + pause_ns_ : now_ns + pause_ns_;
+  }
+  int64_t interval_ns() const { return interval_ns_; }
+  int64_t pause_ns() const { return pause_ns_; }
+
+ private:
+  static constexpr int64_t kLongestPauseNs = 30 * kNsPerSecond;
+  int64_t interval_ns_;
+  double share_;
+  int64_t cost_ns_ = 0, pause_ns_ = 0;
+  TimeNs next_ns_ = 0;
+};
+
+}  // namespace assay::capture

@@ -1,0 +1,102 @@
+#include "capture/counters/poller.h"
+
+#include <algorithm>
+#include <ctime>
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "capture/counters/machine_counters.h"
+#include "capture/counters/task_counters.h"
+
+namespace assay::capture {
+namespace {
+
+constexpr int64_t kOpenFilesEvery = 5;  // intervals
+constexpr int kNotableSlowdown = 4;     // times its interval: then the run says so
+
+}  // namespace
+
+CounterPoller::CounterPoller(CounterOptions options, TaskSource tasks, CounterSink& sink,
+                             std::atomic<uint32_t>& next_series)
+    : options_(std::move(options)),
+      tasks_(std::move(tasks)),
+      proc_(options_.proc_root),
+      cgroups_(options_.proc_root, options_.path_prefix),
+      book_(sink, next_series) {
+  add_groups();
+}
+
+CounterPoller::~CounterPoller() = default;
+
+// The shares are parts of the whole budget; the dearest groups, which grow with threads, get most.
+void CounterPoller::add_groups() {
+  const Clock& clock = options_.clock;
+  auto add = [this](std::unique_ptr<CounterGroup> group, int64_t interval_ns, double part) {
+    groups_.push_back({std::move(group), Cadence(interval_ns, part * options_.cpu_share)});
+  };
+  const int64_t second = options_.interval_ns;
+  add(std::make_unique<SchedCounters>(proc_, book_, clock), options_.sched_interval_ns, 0.4);
+  add(std::make_unique<ThreadCounters>(proc_, book_, clock), second, 0.2);
+  add(std::make_unique<ProcessCounters>(proc_, book_, clock), second, 0.1);
+  add(std::make_unique<OpenFileCounters>(proc_, book_, clock), second * kOpenFilesEvery, 0.05);
+  add(std::make_unique<HostCounters>(proc_, book_, clock), second, 0.05);
+  add(std::make_unique<CgroupCounters>(cgroups_, book_, clock), second, 0.05);
+  add(std::make_unique<SocketCounters>(proc_, book_, clock, options_.socket_source), second / 2,
+      0.1);
+  add(std::make_unique<SelfCounters>(proc_, book_, clock, cpu_ns_), second, 0.05);
+}
+
+int64_t CounterPoller::cpu_now_ns() const {
+  if (options_.cpu_clock) return options_.cpu_clock();
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return now.tv_sec * kNsPerSecond + now.tv_nsec;
+}
+
+void CounterPoller::run(Scheduled& scheduled, const LiveTasks& tasks, TimeNs now_ns) {
+  int64_t before = cpu_now_ns();
+  scheduled.group->poll(tasks);
+  scheduled.group->forget_the_gone(tasks);
+  int64_t cost_ns = std::max<int64_t>(cpu_now_ns() - before, 0);
+  cpu_ns_ += cost_ns;
+  scheduled.cadence.ran(now_ns, cost_ns);
+}
+
+void CounterPoller::poll_all(TimeNs now_ns) {
+  LiveTasks tasks = tasks_();
+  book_.write_everything(true);
+  for (Scheduled& scheduled : groups_) run(scheduled, tasks, now_ns);
+  book_.write_everything(false);
+  note_slow_groups();
+}
+
+TimeNs CounterPoller::poll(TimeNs now_ns) {
+  auto due = [&](const Scheduled& scheduled) { return scheduled.cadence.due(now_ns); };
+  if (std::ranges::any_of(groups_, due)) {
+    LiveTasks tasks = tasks_();
+    for (Scheduled& scheduled : groups_) {
+      if (due(scheduled)) run(scheduled, tasks, now_ns);
+    }
+    note_slow_groups();
+  }
+  TimeNs next = INT64_MAX;
+  for (const Scheduled& scheduled : groups_) next = std::min(next, scheduled.cadence.next_ns());
+  return next;
+}
+
+void CounterPoller::note_slow_groups() {
+  for (Scheduled& scheduled : groups_) {
+    int64_t usual = scheduled.cadence.interval_ns(), pause = scheduled.cadence.pause_ns();
+    if (scheduled.slowed || pause < usual * kNotableSlowdown) continue;
+    scheduled.slowed = true;
+    book_.sink().add_note(
+        {"counters",
+         fmt::format(
+             "{} are read about every {} instead of every {}, so that reading them stays cheap",
+             scheduled.group->name(), format_duration(pause), format_duration(usual)),
+         ""});
+  }
+}
+
+}  // namespace assay::capture
