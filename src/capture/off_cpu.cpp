@@ -21,13 +21,10 @@ void OffCpu::existing_thread(ThreadId thread) {
   state.since = window_begin_;
 }
 
-void OffCpu::snapshot(ThreadId thread, TimeNs time, const WaitSite& site) {
+void OffCpu::snapshot(ThreadId thread, const WaitSite& site) {
   ThreadState* state = find(thread);
-  if (state == nullptr || state->have_site) return;
-  bool waits = state->state == State::unknown || (state->state == State::waiting && state->since <= time);
-  if (!waits) return;
+  if (state == nullptr || state->have_site || state->state == State::running) return;
   state->site = site;
-  state->site_time = time;
   state->have_site = true;
   state->site_is_snapshot = true;
 }
@@ -36,6 +33,12 @@ void OffCpu::born(ThreadId thread, TimeNs time) {
   ThreadState& state = threads_[thread] = ThreadState{};
   begin_wait(state, std::max(time, window_begin_), true);
   state.newborn = true;
+}
+
+void OffCpu::began_running(ThreadId thread, TimeNs time) {
+  ThreadState& state = threads_[thread] = ThreadState{};
+  state.state = State::running;
+  state.since = time;
 }
 
 void OffCpu::exited(ThreadId thread, TimeNs time) {
@@ -85,7 +88,6 @@ void OffCpu::switched_in(ThreadId thread, TimeNs time) {
   if (state->state == State::unknown) {
     state->state = State::waiting;
     state->open_start = true;
-    if (time < state->site_time) state->have_site = false;  // the snapshot shows a later wait
   }
   if (state->state == State::running) ++counts_.unpaired_switches;
   if (state->state == State::waiting) end_wait(thread, *state, time, false);

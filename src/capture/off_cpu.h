@@ -42,9 +42,11 @@ class OffCpu {
   // A thread that lived when the window began; what it was doing is only known from its first record,
   // or, when it has none, at the end.
   void existing_thread(model::ThreadId thread);
-  // What a snapshot of a blocked thread showed. Used for the wait that was open at that time.
-  void snapshot(model::ThreadId thread, TimeNs time, const WaitSite& site);
+  // What a snapshot of a blocked thread showed, in its place in time. Used for the wait that is open.
+  void snapshot(model::ThreadId thread, const WaitSite& site);
   void born(model::ThreadId thread, TimeNs time);
+  // The same thread under a new identity: exec made it another process.
+  void began_running(model::ThreadId thread, TimeNs time);
   void exited(model::ThreadId thread, TimeNs time);
 
   void stack_at_switch(model::ThreadId thread, TimeNs time, const WaitSite& site);
@@ -73,7 +75,6 @@ class OffCpu {
     bool site_is_snapshot = false;
     bool was_woken = false;
     TimeNs since = 0;            // when the wait began, or when it began to run
-    TimeNs site_time = 0;        // when a snapshot was taken
     TimeNs woken_at = 0;
     model::ThreadId waker = model::Wait::kNoWaker;
     WaitSite site;

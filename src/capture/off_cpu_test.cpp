@@ -95,7 +95,7 @@ TEST_F(OffCpuTest, AWakeUpOfAnEarlierWaitDoesNotLeakIntoTheNext) {
 
 TEST_F(OffCpuTest, WaitsOpenAtTheEdgesOfTheWindowAreAccounted) {
   off_cpu.existing_thread(kA);
-  off_cpu.snapshot(kA, 1001, site(8));
+  off_cpu.snapshot(kA, site(8));
   off_cpu.switched_in(kA, 1300);
   off_cpu.stack_at_switch(kA, 1400, site(9));
   off_cpu.switched_out(kA, 1401, false);
@@ -113,7 +113,7 @@ TEST_F(OffCpuTest, WaitsOpenAtTheEdgesOfTheWindowAreAccounted) {
 
 TEST_F(OffCpuTest, AThreadThatNeverSwitchesWaitsOrRunsThroughout) {
   off_cpu.existing_thread(kA);
-  off_cpu.snapshot(kA, 1001, site(8));
+  off_cpu.snapshot(kA, site(8));
   off_cpu.existing_thread(kB);
   off_cpu.finish(2000, [](ThreadId thread) { return thread == kB; });
   ASSERT_EQ(waits.size(), 1u);

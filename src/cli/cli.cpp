@@ -1,12 +1,98 @@
 #include "cli/cli.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
 #include <fmt/core.h>
 
-namespace assay::cli {
+#include "cli/commands.h"
+#include "cli/terminal.h"
 
-int run(int, char**) {
-  fmt::print("assay {}\n", ASSAY_VERSION);
-  return 0;
+namespace assay::cli {
+namespace {
+
+constexpr const char* kDescription =
+    "assay: what is a server's time made of, what holds it back, what to change first.\n"
+    "Point it at a running server under load; half a minute later you know.";
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  assay record --port 8000                 profile whoever listens on port 8000 for 30 s\n"
+    "  assay record --name redis-server --for 10s -o redis.assay\n"
+    "  assay record -- ./server --threads 4     start a server and profile it until it ends\n"
+    "  assay report redis.assay                 read the run again\n"
+    "  assay sql redis.assay \"SELECT * FROM thread\"\n"
+    "  assay doctor --port 8000                 what this machine allows, and what mends the rest\n"
+    "\n"
+    "Exit status: 0 done, 1 failed, 2 wrong usage; a command started with -- passes on its own.";
+
+// Words as a shell would need them, for the run's header.
+std::string quoted_line(int argc, char** argv) {
+  std::string line;
+  for (int i = 0; i < argc; ++i) {
+    std::string word = argv[i];
+    bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
+      return std::isalnum(c) != 0 || std::string_view("-_./:=,+@%").find(static_cast<char>(c)) != std::string_view::npos;
+    });
+    if (i > 0) line += ' ';
+    if (plain) {
+      line += word;
+      continue;
+    }
+    line += '\'';
+    for (char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += '\'';
+  }
+  return line;
+}
+
+}  // namespace
+
+int print_error(const Error& error) {
+  bool colour = wants_colour(STDERR_FILENO);
+  fmt::print(stderr, "{}assay: {}{}\n", colour ? "\033[31m" : "", error.what, colour ? "\033[0m" : "");
+  if (!error.remedy.empty()) fmt::print(stderr, "  try: {}\n", error.remedy);
+  return kFailed;
+}
+
+int run(int argc, char** argv) {
+  signal(SIGPIPE, SIG_IGN);  // `assay report | head` ends quietly: writing fails, and so do we
+  Invocation invocation;
+  invocation.command_line = quoted_line(argc, argv);
+  // Everything after "--" belongs to the launched command, whatever it looks like.
+  int own = argc;
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) != "--") continue;
+    own = i;
+    invocation.launched_command.assign(argv + i + 1, argv + argc);
+    break;
+  }
+
+  CLI::App app(kDescription, "assay");
+  app.footer(kExamples);
+  app.set_version_flag("--version", "assay " ASSAY_VERSION);
+  app.require_subcommand(0, 1);
+  app.get_formatter()->column_width(34);
+  std::vector<std::unique_ptr<Command>> commands;
+  commands.push_back(make_record_command(app));
+  commands.push_back(make_report_command(app));
+  commands.push_back(make_sql_command(app));
+  commands.push_back(make_doctor_command(app));
+  try {
+    app.parse(own, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    fmt::print(stderr, "assay: {}\n  try: assay {}--help\n", error.what(),
+               app.get_subcommands().empty() ? "" : app.get_subcommands().front()->get_name() + " ");
+    return kWrongUsage;
+  }
+  for (const auto& command : commands) {
+    if (command->parser()->parsed()) return command->run(invocation);
+  }
+  fmt::print("{}", app.help());
+  return kDone;
 }
 
 }  // namespace assay::cli

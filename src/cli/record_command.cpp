@@ -1,0 +1,180 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <ctime>
+
+#include <fmt/core.h>
+
+#include "analysis/analyse.h"
+#include "base/units.h"
+#include "cli/commands.h"
+#include "cli/target_options.h"
+#include "cli/terminal.h"
+#include "report/json.h"
+#include "report/text.h"
+#include "run/reader.h"
+#include "session/cache_dir.h"
+#include "session/recorder.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  assay record --port 8000                          30 s of the server on port 8000\n"
+    "  assay record --name redis-server --for 10s -o redis.assay\n"
+    "  assay record --pid 4711 --freq 499 --for 5s       one process, sampled more often\n"
+    "  assay record --cgroup system.slice/web.service    a whole service\n"
+    "  assay record -- ./server --threads 4              start it and profile it to its end\n"
+    "\n"
+    "Ctrl-C ends the capture early and keeps everything. The report is printed at the end; the run\n"
+    "file can be read again with `assay report` and `assay sql`.";
+
+std::atomic<bool> stop_requested{false};
+
+void request_stop(int) { stop_requested = true; }
+
+// The first Ctrl-C ends the capture in good order; a second one ends Assay at once.
+void install_stop_signals() {
+  struct sigaction action{};
+  action.sa_handler = request_stop;
+  action.sa_flags = SA_RESETHAND;
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+}
+
+std::string default_output(const std::string& target) {
+  std::string name;
+  for (char c : target) {
+    bool kept = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_';
+    if (kept) name += c;
+    if (!kept && !name.empty() && name.back() != '-') name += '-';
+  }
+  constexpr size_t kLongest = 40;
+  name = name.substr(0, kLongest);
+  char stamp[32];
+  std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
+  return fmt::format("{}-{}.assay", name.empty() ? "run" : name, stamp);
+}
+
+std::string progress_text(const session::RecordProgress& state) {
+  int64_t elapsed = std::max<int64_t>(0, state.now - state.begin);
+  std::string time;
+  if (state.phase == "warming up") {
+    time = fmt::format("{} left", format_duration(std::max<int64_t>(0, state.begin - state.now)));
+  } else if (state.duration_ns > 0) {
+    constexpr int kCells = 20;
+    auto filled = static_cast<int>(std::min<int64_t>(kCells, elapsed * kCells / state.duration_ns));
+    std::string bar;
+    for (int i = 0; i < kCells; ++i) bar += i < filled ? "█" : "░";
+    time = fmt::format("{} {:.0f} s left", bar, static_cast<double>(std::max<int64_t>(0, state.duration_ns - elapsed)) / 1e9);
+  } else {
+    time = fmt::format("{:.0f} s, Ctrl-C to end", static_cast<double>(elapsed) / 1e9);
+  }
+  return fmt::format("{} {}  {} processes, {} threads  {} samples  {} waits  {} lost", state.phase, time,
+                     state.processes, state.threads, format_count(state.samples), format_count(state.waits),
+                     format_count(state.lost));
+}
+
+class RecordCommand final : public Command {
+ public:
+  explicit RecordCommand(CLI::App* parser) : Command(parser) {
+    parser->footer(kExamples);
+    target_.add_to(*parser);
+    parser->add_option("--for", duration_, "How long: 500ms, 30s, 2m (default 30s; with -- until the command ends)")
+        ->type_name("TIME");
+    parser->add_option("--warmup", warmup_, "Wait this long before the capture begins")->type_name("TIME");
+    parser->add_option("--freq", frequency_, "On-CPU samples per second and CPU (default 99)")
+        ->check(CLI::Range(1, 100000))->type_name("HZ");
+    parser->add_option("-o,--output", output_, "Run file to write (default TARGET-DATE-TIME.assay)")->type_name("FILE");
+    parser->add_flag("--overwrite", options_.overwrite, "Replace the run file if it exists");
+    parser->add_flag("--no-wakeups", no_wakeups_, "Do not trace wake-ups: cheaper on very switch-heavy servers");
+    parser->add_flag("--unprivileged", options_.unprivileged, "Capture as an ordinary user would, even as root");
+    parser->add_flag("-q,--quiet", quiet_, "No progress and no report");
+    parser->add_flag("--json", json_, "Print the report as JSON");
+  }
+
+  int run(const Invocation& invocation) override {
+    if (auto ready = prepare(invocation); !ready) {
+      print_error(ready.error());
+      return kWrongUsage;
+    }
+    install_stop_signals();
+    ProgressLine line(!quiet_);
+    auto outcome = session::record(options_, stop_requested,
+                                   [&](const session::RecordProgress& state) { line.show(progress_text(state)); });
+    line.clear();
+    if (!outcome) return print_error(outcome.error());
+    return conclude(*outcome);
+  }
+
+ private:
+  Result<void> prepare(const Invocation& invocation) {
+    auto spec = target_.spec(invocation.launched_command);
+    if (!spec) return std::unexpected(spec.error());
+    options_.target = *spec;
+    options_.target_text = target_.text(invocation.launched_command);
+    options_.command_line = invocation.command_line;
+    std::string duration = duration_.empty() ? (spec->command.empty() ? "30s" : "0") : duration_;
+    auto duration_ns = parse_duration_ns(duration);
+    if (!duration_ns) return std::unexpected(duration_ns.error());
+    auto warmup_ns = parse_duration_ns(warmup_);
+    if (!warmup_ns) return std::unexpected(warmup_ns.error());
+    options_.duration_ns = *duration_ns;
+    options_.warmup_ns = *warmup_ns;
+    options_.frequency_hz = frequency_;
+    options_.wakeups = !no_wakeups_;
+    options_.output = output_.empty() ? default_output(options_.target_text) : output_;
+    options_.cache_dir = session::default_cache_dir();
+    return {};
+  }
+
+  int conclude(const session::RecordOutcome& outcome) {
+    int code = outcome.launched_exit ? outcome.launched_exit->exit_code() : kDone;
+    if (outcome.write_error) code = print_error(*outcome.write_error);
+    if (!quiet_) {
+      int shown = show_report();
+      if (code == kDone) code = shown;
+      fmt::print(stderr, "run file: {}   (assay report {})\n", options_.output, options_.output);
+    }
+    return code;
+  }
+
+  int show_report() {
+    auto reader = run::Reader::open(options_.output);
+    if (!reader) return print_error(reader.error());
+    auto report = analysis::analyse(**reader, {});
+    if (!report) return print_error(report.error());
+    if (json_) {
+      fmt::print("{}\n", report::render_json(*report));
+    } else {
+      report::Style style;
+      style.colour = wants_colour(STDOUT_FILENO);
+      fmt::print("{}", report::render_text(*report, style));
+    }
+    return kDone;
+  }
+
+  TargetOptions target_;
+  session::RecordOptions options_;
+  std::string duration_;
+  std::string warmup_ = "0";
+  std::string output_;
+  int frequency_ = 99;
+  bool no_wakeups_ = false;
+  bool quiet_ = false;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_record_command(CLI::App& app) {
+  return std::make_unique<RecordCommand>(
+      app.add_subcommand("record", "Capture a server's on-CPU and off-CPU time in one pass"));
+}
+
+}  // namespace assay::cli

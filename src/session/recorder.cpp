@@ -1,0 +1,380 @@
+#include "session/recorder.h"
+
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "capture/counters/facts.h"
+#include "capture/counters/poller.h"
+#include "capture/perf/event_set.h"
+#include "session/address_spaces.h"
+#include "session/copy_size.h"
+#include "session/frame_namer.h"
+#include "session/live_tasks_board.h"
+#include "session/periodic_flush.h"
+#include "session/recording.h"
+#include "session/wait_sites.h"
+#include "target/tracker.h"
+
+namespace assay::session {
+namespace {
+
+constexpr int64_t kTickNs = 100 * kNsPerMs;       // how often the end of the capture is looked for
+constexpr int64_t kPublishNs = 200 * kNsPerMs;    // how often the list of living threads is renewed
+constexpr int64_t kCopyCheckNs = kNsPerSecond;    // how often the size of stack copies is reconsidered
+constexpr int64_t kSnapshotNs = 50 * kNsPerMs;    // blocked threads' stacks where switches give none
+constexpr int64_t kLaunchedGraceNs = 5 * kNsPerSecond;
+
+std::vector<int> online_cpus() {
+  std::vector<int> cpus;
+  long count = sysconf(_SC_NPROCESSORS_CONF);
+  for (int cpu = 0; cpu < count; ++cpu) {
+    std::string path = fmt::format("/sys/devices/system/cpu/cpu{}/online", cpu);
+    FILE* file = fopen(path.c_str(), "re");  // cpu0 often has none: it cannot be switched off
+    int state = file == nullptr ? '1' : fgetc(file);
+    if (file != nullptr) fclose(file);
+    if (state == '1') cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+// Per-task capture needs a descriptor per thread, CPU and event.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Brings tracked processes and threads into the run file.
+class TrackerToRun final : public target::TrackerSink {
+ public:
+  explicit TrackerToRun(run::Writer& writer) : writer_(writer) {}
+  void put_process(const model::Process& process) override { writer_.put_process(process); }
+  void put_thread(const model::Thread& thread) override { writer_.put_thread(thread); }
+
+ private:
+  run::Writer& writer_;
+};
+
+class CountersToRun final : public capture::CounterSink {
+ public:
+  explicit CountersToRun(run::Writer& writer) : writer_(writer) {}
+  void add_series(const model::Series& series) override { writer_.add_series(series); }
+  void add_point(const model::Point& point) override { writer_.add_point(point); }
+  void add_note(const model::QualityNote& note) override { writer_.add_note(note); }
+
+ private:
+  run::Writer& writer_;
+};
+
+class Recorder {
+ public:
+  Recorder(const RecordOptions& options, const std::atomic<bool>& stop,
+           const std::function<void(const RecordProgress&)>& progress)
+      : options_(options), stop_(stop), progress_(progress) {}
+
+  Result<RecordOutcome> run();
+
+ private:
+  Result<void> find_target();
+  Result<void> open_run();
+  void build_stages();
+  Result<void> open_events();
+  Result<void> begin_window();
+  std::string wait_for_end();
+  Result<RecordOutcome> end_window(const std::string& reason);
+  void stop_launched();
+  void consume();
+  void consume_periodically(TimeNs now);
+  void publish_live_tasks();
+  void announce(pid_t pid, const model::Mapping& mapping, const model::Module& module, bool is_new);
+  std::vector<pid_t> list_threads() const;
+  void show(const char* phase);
+
+  const RecordOptions& options_;
+  const std::atomic<bool>& stop_;
+  const std::function<void(const RecordProgress&)>& progress_;
+  os::ProcFs proc_;
+  model::RunInfo info_;
+  std::optional<os::LaunchedProcess> launched_;
+  std::optional<os::ExitStatus> launched_exit_;
+  target::ResolvedTarget resolved_;
+  // In the order of the path of a sample; destroyed in reverse.
+  std::unique_ptr<run::Writer> writer_;
+  std::unique_ptr<TrackerToRun> tracker_sink_;
+  std::unique_ptr<target::Tracker> tracker_;
+  std::unique_ptr<symbol::Symbolizer> symbolizer_;
+  std::unique_ptr<unwind::Unwinder> unwinder_;
+  std::unique_ptr<FrameNamer> namer_;
+  std::unique_ptr<AddressSpaces> spaces_;
+  std::unique_ptr<StackBuilder> stacks_;
+  std::unique_ptr<WaitSites> sites_;
+  std::unique_ptr<capture::EventSet> events_;
+  std::unique_ptr<CopySize> copy_size_;
+  std::unique_ptr<Recording> recording_;
+  std::unique_ptr<capture::RingReader> reader_;
+  std::atomic<uint32_t> next_series_id_{0};
+  std::unique_ptr<CountersToRun> counters_sink_;
+  std::unique_ptr<capture::CounterPoller> counters_;
+  std::unique_ptr<PeriodicFlush> flush_;
+  std::thread consumer_;
+  LiveTasksBoard live_;
+  std::atomic<TimeNs> complete_until_{0};
+  std::atomic<bool> target_gone_{false};
+  TimeNs next_snapshot_ = 0;
+  TimeNs next_publish_ = 0;
+  TimeNs next_copy_check_ = 0;
+};
+
+Result<RecordOutcome> Recorder::run() {
+  raise_descriptor_limit();
+  if (auto found = find_target(); !found) return std::unexpected(found.error());
+  if (auto opened = open_run(); !opened) return std::unexpected(opened.error());
+  build_stages();
+  if (auto opened = open_events(); !opened) return std::unexpected(opened.error());
+  if (auto begun = begin_window(); !begun) return std::unexpected(begun.error());
+  return end_window(wait_for_end());
+}
+
+Result<void> Recorder::find_target() {
+  if (!options_.target.command.empty()) {
+    auto started = os::LaunchedProcess::start(options_.target.command);
+    if (!started) return std::unexpected(started.error());
+    launched_ = std::move(*started);
+    return {};
+  }
+  TimeNs warm = monotonic_ns() + options_.warmup_ns;
+  target::Surroundings surroundings;
+  surroundings.self = getpid();
+  auto resolved = target::resolve(options_.target, proc_, surroundings);
+  if (!resolved) return std::unexpected(resolved.error());
+  resolved_ = std::move(*resolved);
+  info_.window_begin_ns = warm;
+  while (!stop_ && monotonic_ns() < warm) {
+    show("warming up");
+    usleep(kTickNs / 1000);
+  }
+  return {};
+}
+
+Result<void> Recorder::open_run() {
+  info_.assay_version = ASSAY_VERSION;
+  info_.backend = "perf_event";
+  info_.target = options_.target_text;
+  info_.command_line = options_.command_line;
+  info_.window_begin_ns = info_.window_end_ns = monotonic_ns();
+  info_.utc_begin_ns = utc_ns();
+  auto writer = run::Writer::create(options_.output, info_, options_.overwrite);
+  if (!writer) return std::unexpected(writer.error());
+  writer_ = std::move(*writer);
+  return {};
+}
+
+void Recorder::build_stages() {
+  tracker_sink_ = std::make_unique<TrackerToRun>(*writer_);
+  tracker_ = std::make_unique<target::Tracker>(proc_, *tracker_sink_, options_.target.include_children);
+  symbol::Options symbols;
+  symbols.cache_dir = options_.cache_dir;
+  symbolizer_ = symbol::Symbolizer::create(symbols);
+  unwinder_ = unwind::Unwinder::create(options_.cache_dir);
+  namer_ = std::make_unique<FrameNamer>(*symbolizer_, *writer_);
+  spaces_ = std::make_unique<AddressSpaces>(
+      proc_, [this](pid_t pid, const model::Mapping& mapping, const model::Module& module, bool is_new) {
+        announce(pid, mapping, module, is_new);
+      });
+  stacks_ = std::make_unique<StackBuilder>(
+      *spaces_, *unwinder_, *writer_,
+      [this](model::FrameId id, const model::Frame& frame) { namer_->add(id, frame); });
+  sites_ = std::make_unique<WaitSites>(proc_, *symbolizer_, spaces_->kernel());
+  // Tables are built before the window opens, so that the consumer need not stop for them.
+  for (const target::ResolvedProcess& process : resolved_.processes) spaces_->load(process.pid);
+}
+
+void Recorder::announce(pid_t pid, const model::Mapping& mapping, const model::Module& module, bool is_new) {
+  if (is_new) {
+    writer_->add_module(module);
+    symbolizer_->add_module(pid, mapping, module);
+  }
+  if (mapping.end == 0) return;
+  unwinder_->prepare(pid, mapping, module);
+  if (const model::Process* process = tracker_->process(pid)) {
+    writer_->add_mapping(process->id, mapping, monotonic_ns());
+  }
+}
+
+std::vector<pid_t> Recorder::list_threads() const {
+  if (launched_) return {launched_->pid()};
+  std::vector<pid_t> tids;
+  for (pid_t pid : resolved_.pids()) {
+    for (pid_t tid : proc_.tids(pid)) tids.push_back(tid);
+  }
+  return tids;
+}
+
+Result<void> Recorder::open_events() {
+  capture::EventOptions options;
+  options.frequency_hz = options_.frequency_hz;
+  options.children = options_.target.include_children;
+  options.wakeups = options_.wakeups;
+  options.cpus = online_cpus();
+  if (options_.unprivileged) options.first_tier = capture::Tier::user_only;
+  auto events =
+      capture::EventSet::open(os::real_perf_kernel(), options, [this] { return list_threads(); });
+  if (!events) return std::unexpected(events.error());
+  events_ = std::move(*events);
+  copy_size_ = std::make_unique<CopySize>(*events_);
+  for (const model::QualityNote& note : events_->notes()) writer_->add_note(note);
+  if (events_->untracked_threads() > 0) {
+    writer_->add_loss({model::LossKind::untracked_threads, -1, monotonic_ns(), events_->untracked_threads()});
+  }
+  return {};
+}
+
+Result<void> Recorder::begin_window() {
+  reader_ = std::make_unique<capture::RingReader>(events_->sources(), capture::RingReader::Limits{});
+  reader_->start();
+  if (auto enabled = events_->enable(); !enabled) return enabled;
+  info_.window_begin_ns = monotonic_ns();
+  info_.utc_begin_ns = utc_ns();
+  info_.window_end_ns = info_.window_begin_ns;
+  info_.oncpu_event = events_->on_cpu_event();
+  info_.sample_period_ns = events_->sample_period_ns();
+  writer_->set_info(info_);
+  complete_until_ = info_.window_begin_ns;
+  recording_ = std::make_unique<Recording>(
+      Recording::Parts{proc_, *events_, *spaces_, *unwinder_, *stacks_, *sites_, *tracker_, *writer_}, info_.window_begin_ns);
+  if (launched_) {
+    tracker_->adopt_launched(launched_->pid(), options_.target.command.front(), info_.window_begin_ns);
+    recording_->add_existing_threads();
+    if (auto released = launched_->release(); !released) return released;
+  } else {
+    tracker_->adopt(resolved_, info_.window_begin_ns);
+    recording_->add_existing_threads();
+  }
+  publish_live_tasks();
+  counters_sink_ = std::make_unique<CountersToRun>(*writer_);
+  counters_ = std::make_unique<capture::CounterPoller>(
+      capture::CounterOptions{}, [this] { return live_.read(); }, *counters_sink_, next_series_id_);
+  counters_->poll_all(monotonic_ns());
+  consumer_ = std::thread([this] { consume(); });
+  flush_ = std::make_unique<PeriodicFlush>(*writer_, [this] { return complete_until_.load(); });
+  return {};
+}
+
+void Recorder::consume() {
+  pthread_setname_np(pthread_self(), "assay-consumer");
+  while (auto batch = reader_->next()) {
+    TimeNs now = batch->drained_at;
+    recording_->consume(std::move(*batch));
+    complete_until_ = std::max(complete_until_.load(), recording_->complete_until());
+    consume_periodically(now);
+  }
+}
+
+void Recorder::consume_periodically(TimeNs now) {
+  if (now >= next_publish_) {
+    next_publish_ = now + kPublishNs;
+    publish_live_tasks();
+    if (tracker_->process_count() == 0) target_gone_ = true;
+  }
+  if (now >= next_copy_check_) {
+    next_copy_check_ = now + kCopyCheckNs;
+    copy_size_->reconsider(unwinder_->stats());
+  }
+  if (!events_->has_off_cpu_stacks() && now >= next_snapshot_) {
+    next_snapshot_ = now + kSnapshotNs;
+    recording_->snapshot_blocked_threads();
+  }
+}
+
+void Recorder::publish_live_tasks() {
+  capture::LiveTasks tasks;
+  for (pid_t pid : tracker_->pids()) tasks.processes.push_back({tracker_->process(pid)->id, pid});
+  for (pid_t tid : tracker_->tids()) {
+    const target::TrackedTask& task = *tracker_->find(tid);
+    tasks.threads.push_back({task.thread, task.pid, tid});
+  }
+  live_.publish(std::move(tasks));
+}
+
+std::string Recorder::wait_for_end() {
+  TimeNs deadline = options_.duration_ns > 0 ? info_.window_begin_ns + options_.duration_ns : INT64_MAX;
+  while (true) {
+    TimeNs now = monotonic_ns();
+    if (now >= deadline) return "time";
+    if (stop_) return "interrupted";
+    if (flush_->error()) return "write failed";
+    if (launched_ && !launched_exit_) launched_exit_ = launched_->poll();
+    if (target_gone_ || (launched_exit_ && !options_.target.include_children)) return "target exited";
+    counters_->poll(now);
+    show("recording");
+    usleep(static_cast<useconds_t>(std::min(kTickNs, deadline - now) / 1000 + 1));
+  }
+}
+
+Result<RecordOutcome> Recorder::end_window(const std::string& reason) {
+  info_.window_end_ns = monotonic_ns();
+  counters_->poll_all(info_.window_end_ns);
+  events_->disable();
+  reader_->stop();
+  consumer_.join();
+  info_.end_reason = reason;
+  info_.finished = true;
+  recording_->finish(info_.window_end_ns);
+  stop_launched();
+  show("naming");
+  namer_->finish();
+  flush_->stop();
+
+  RecordOutcome outcome;
+  outcome.samples = recording_->counts().samples;
+  outcome.waits = recording_->counts().waits;
+  outcome.lost = recording_->counts().lost;
+  outcome.launched_exit = launched_exit_;
+  outcome.write_error = flush_->error();
+  if (!outcome.write_error) {
+    if (auto finished = writer_->finish(info_); !finished) outcome.write_error = finished.error();
+  }
+  outcome.info = info_;
+  return outcome;
+}
+
+// A command that we started ends with the capture only when the user ended the capture.
+void Recorder::stop_launched() {
+  if (!launched_ || launched_exit_) return;
+  if (stop_) {
+    launched_exit_ = launched_->terminate(kLaunchedGraceNs);
+  } else {
+    launched_exit_ = launched_->poll();
+  }
+}
+
+void Recorder::show(const char* phase) {
+  RecordProgress state;
+  state.now = monotonic_ns();
+  state.begin = info_.window_begin_ns;
+  state.duration_ns = options_.duration_ns;
+  state.phase = phase;
+  if (recording_) {
+    state.samples = recording_->counts().samples;
+    state.waits = recording_->counts().waits;
+    state.lost = recording_->counts().lost;
+    capture::LiveTasks tasks = live_.read();
+    state.processes = tasks.processes.size();
+    state.threads = tasks.threads.size();
+  }
+  progress_(state);
+}
+
+}  // namespace
+
+Result<RecordOutcome> record(const RecordOptions& options, const std::atomic<bool>& stop,
+                             const std::function<void(const RecordProgress&)>& progress) {
+  return Recorder(options, stop, progress).run();
+}
+
+}  // namespace assay::session

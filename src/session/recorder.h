@@ -1,0 +1,65 @@
+// Recorder: one capture from target to run file. The only place that joins the stages.
+//
+//   reader thread    empties the rings                        (capture/perf/ring_reader)
+//   consumer thread  orders, unwinds, classifies, interns     (Recording)
+//   namer thread     symbolises new frames                    (FrameNamer)
+//   writer thread    commits to the run file every second     (run::Writer::flush)
+//   calling thread   waits for the end, polls counters, shows progress
+//
+// Ends by time, by request (`stop`), when the target is gone, or when the disk is full; whatever the
+// reason, what was captured is in the file and the file opens. Never stops or signals the target,
+// except a command it launched itself and only when it is told to stop.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "model/run_info.h"
+#include "os/launch.h"
+#include "target/target.h"
+
+namespace assay::session {
+
+struct RecordOptions {
+  target::TargetSpec target;
+  std::string target_text;       // as the user wrote it, for the run's header
+  std::string command_line;
+  int64_t duration_ns = 30'000'000'000;  // 0: until stopped or the target ends
+  int64_t warmup_ns = 0;
+  int frequency_hz = 99;
+  std::string output;
+  bool overwrite = false;
+  bool wakeups = true;
+  bool unprivileged = false;     // behave as if no privilege were there (for tests and comparisons)
+  std::string cache_dir;         // unwind tables and symbols by build id; empty: none
+};
+
+struct RecordProgress {
+  TimeNs now = 0;
+  TimeNs begin = 0;
+  int64_t duration_ns = 0;
+  uint64_t samples = 0;
+  uint64_t waits = 0;
+  uint64_t lost = 0;
+  size_t processes = 0;
+  size_t threads = 0;
+  std::string phase;  // "warming up", "recording", "naming"
+};
+
+struct RecordOutcome {
+  model::RunInfo info;
+  uint64_t samples = 0;
+  uint64_t waits = 0;
+  uint64_t lost = 0;
+  std::optional<os::ExitStatus> launched_exit;  // of a launched command that has ended
+  std::optional<Error> write_error;             // the disk filled up: the run is readable so far
+};
+
+// `stop` ends the capture early; `progress` is called a few times a second from this thread.
+Result<RecordOutcome> record(const RecordOptions& options, const std::atomic<bool>& stop,
+                             const std::function<void(const RecordProgress&)>& progress);
+
+}  // namespace assay::session

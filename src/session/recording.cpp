@@ -1,0 +1,207 @@
+#include "session/recording.h"
+
+#include "os/thread_snapshot.h"
+
+namespace assay::session {
+namespace {
+
+using capture::EventKind;
+using model::LossKind;
+using model::ThreadId;
+
+// Enough for the stacks of blocked threads; reading is a memcpy from the target's pages.
+constexpr size_t kSnapshotStackBytes = 32 * 1024;
+
+model::StackEnd missing_stack(const capture::EventSet& events) {
+  return events.has_off_cpu_stacks() ? model::StackEnd::lost : model::StackEnd::not_sampled;
+}
+
+}  // namespace
+
+Recording::Recording(const Parts& parts, TimeNs window_begin)
+    : parts_(parts),
+      window_begin_(window_begin),
+      off_cpu_(window_begin, parts.stacks.marker(missing_stack(parts.events)), [this](const model::Wait& wait) {
+        counts_.waits.fetch_add(1, std::memory_order_relaxed);
+        parts_.writer.add_wait(wait);
+      }) {}
+
+void Recording::add_existing_threads() {
+  for (pid_t tid : parts_.tracker.tids()) {
+    const target::TrackedTask& task = *parts_.tracker.find(tid);
+    off_cpu_.existing_thread(task.thread);
+    StartState& start = at_start_[task.thread];
+    start.pid = task.pid;
+    start.tid = tid;
+    auto sched = parts_.proc.thread_schedstat(task.pid, tid);
+    if (sched) start.run_ns = sched->run_ns;
+    take_snapshot(task.thread, task.pid, tid);
+  }
+}
+
+void Recording::take_snapshot(ThreadId thread, pid_t pid, pid_t tid) {
+  auto snapshot = os::snapshot_blocked_thread(parts_.proc, pid, tid, kSnapshotStackBytes);
+  if (!snapshot) return;
+  unwind::RawStack raw;
+  raw.pid = pid;
+  raw.tid = tid;
+  raw.registers.set(model::kRegRip, snapshot->syscall.ip);
+  raw.registers.set(model::kRegRsp, snapshot->syscall.sp);
+  raw.copy = snapshot->stack;
+  model::StackId stack = parts_.stacks.build_user(raw, snapshot->time);
+  snapshots_.push_back({snapshot->time, thread, parts_.sites.site(pid, *snapshot, stack)});
+}
+
+void Recording::apply_snapshots(TimeNs until) {
+  for (; !snapshots_.empty() && snapshots_.front().time <= until; snapshots_.pop_front()) {
+    off_cpu_.snapshot(snapshots_.front().thread, snapshots_.front().site);
+  }
+}
+
+void Recording::snapshot_blocked_threads() {
+  for (pid_t tid : parts_.tracker.tids()) {
+    const target::TrackedTask& task = *parts_.tracker.find(tid);
+    take_snapshot(task.thread, task.pid, tid);
+  }
+}
+
+void Recording::consume(capture::Batch batch) {
+  count_losses(batch);
+  uint64_t late_before = records_.late();
+  TimeNs now = batch.drained_at;
+  records_.add(std::move(batch), [this](std::span<const std::byte> bytes) { handle(bytes); });
+  if (records_.late() > late_before) add_loss(LossKind::out_of_order, -1, now, records_.late() - late_before);
+}
+
+void Recording::finish(TimeNs window_end) {
+  window_end_ = window_end;
+  records_.flush([this](std::span<const std::byte> bytes) { handle(bytes); });
+  apply_snapshots(INT64_MAX);
+  off_cpu_.finish(window_end, [this](ThreadId thread) { return ran_throughout(thread); });
+}
+
+void Recording::for_each_open_wait(const std::function<void(const model::Wait&)>& visit) const {
+  off_cpu_.for_each_open_wait(records_.released_until(), visit);
+}
+
+// A thread without a record either slept through the window or never left its CPU; how long it ran
+// tells which.
+bool Recording::ran_throughout(ThreadId thread) const {
+  auto it = at_start_.find(thread);
+  if (it == at_start_.end()) return false;
+  auto sched = parts_.proc.thread_schedstat(it->second.pid, it->second.tid);
+  return sched && sched->run_ns - it->second.run_ns > (window_end_ - window_begin_) / 2;
+}
+
+void Recording::count_losses(const capture::Batch& batch) {
+  for (const auto& loss : batch.ring_losses) add_loss(LossKind::ring_records, loss.cpu, batch.drained_at, loss.records);
+  if (batch.dropped_samples > 0) add_loss(LossKind::dropped_samples, -1, batch.drained_at, batch.dropped_samples);
+  if (batch.cut_stacks > 0) add_loss(LossKind::dropped_stacks, -1, batch.drained_at, batch.cut_stacks);
+  if (batch.malformed > 0) add_loss(LossKind::malformed, -1, batch.drained_at, batch.malformed);
+  if (batch.throttled > 0) add_loss(LossKind::throttled, -1, batch.drained_at, batch.throttled);
+}
+
+void Recording::add_loss(LossKind kind, int cpu, TimeNs time, uint64_t count) {
+  parts_.writer.add_loss({kind, cpu, time, count});
+  if (kind != LossKind::out_of_order) counts_.lost.fetch_add(count, std::memory_order_relaxed);
+}
+
+void Recording::handle(std::span<const std::byte> bytes) {
+  auto record = capture::parse_record(bytes, parts_.events);
+  if (!record) {
+    add_loss(LossKind::malformed, -1, 0, 1);
+    return;
+  }
+  const capture::RecordHead& head = record->head;
+  apply_snapshots(head.time);
+  if (auto* sample = std::get_if<capture::SampleRecord>(&record->body)) {
+    handle_sample(head, *sample);
+  } else if (auto* change = std::get_if<capture::SwitchRecord>(&record->body)) {
+    handle_switch(head, *change);
+  } else if (auto* mmap = std::get_if<capture::MmapRecord>(&record->body)) {
+    if (parts_.tracker.contains(head.pid)) parts_.spaces.mapped(head.pid, *mmap);
+  } else if (auto* comm = std::get_if<capture::CommRecord>(&record->body)) {
+    handle_comm(head, *comm);
+  } else if (auto* fork = std::get_if<capture::ForkRecord>(&record->body)) {
+    handle_fork(head, *fork);
+  } else if (auto* exit = std::get_if<capture::ExitRecord>(&record->body)) {
+    handle_exit(head, *exit);
+  }
+}
+
+void Recording::handle_sample(const capture::RecordHead& head, const capture::SampleRecord& sample) {
+  if (!in_window(head.time)) return;
+  if (sample.kind == EventKind::waking) {
+    const target::TrackedTask* woken = parts_.tracker.find(parts_.events.woken_tid(sample.raw));
+    if (woken == nullptr) return;
+    const target::TrackedTask* waker = parts_.tracker.find(head.tid);
+    off_cpu_.woken(woken->thread, head.time, waker == nullptr ? model::Wait::kNoWaker : waker->thread);
+    return;
+  }
+  const target::TrackedTask* task = parts_.tracker.find_or_adopt(head.pid, head.tid, head.time);
+  if (task == nullptr) return;
+  model::StackId stack = parts_.stacks.build(head.pid, head.tid, sample, head.time);
+  if (sample.kind == EventKind::off_cpu) {
+    off_cpu_.stack_at_switch(task->thread, head.time, parts_.sites.site(head.pid, sample, stack, head.time));
+  } else if (sample.kind == EventKind::on_cpu) {
+    off_cpu_.running_sample(task->thread, head.time);
+    counts_.samples.fetch_add(1, std::memory_order_relaxed);
+    parts_.writer.add_sample(
+        {head.time, task->thread, stack, parts_.events.sample_period_ns(), static_cast<uint16_t>(head.cpu)});
+  }
+}
+
+void Recording::handle_switch(const capture::RecordHead& head, const capture::SwitchRecord& record) {
+  if (!in_window(head.time)) return;
+  const target::TrackedTask* task = parts_.tracker.find_or_adopt(head.pid, head.tid, head.time);
+  if (task == nullptr) return;
+  if (record.out) {
+    off_cpu_.switched_out(task->thread, head.time, record.preempted);
+  } else {
+    off_cpu_.switched_in(task->thread, head.time);
+  }
+}
+
+void Recording::handle_fork(const capture::RecordHead& head, const capture::ForkRecord& fork) {
+  const target::TrackedTask* known = parts_.tracker.find(fork.tid);
+  bool was_listed = known != nullptr && known->pid == fork.pid && at_start_.contains(known->thread);
+  parts_.tracker.on_fork(fork.parent_pid, fork.parent_tid, fork.pid, fork.tid, head.time);
+  const target::TrackedTask* born = parts_.tracker.find(fork.tid);
+  if (born == nullptr || born->pid != fork.pid) return;
+  // A thread born while the target was being listed is in the list and has a record, too.
+  if (!was_listed) parts_.spaces.forked(fork.parent_pid, fork.pid);
+  off_cpu_.born(born->thread, head.time);
+}
+
+void Recording::handle_exit(const capture::RecordHead& head, const capture::ExitRecord& exit) {
+  const target::TrackedTask* task = parts_.tracker.find(exit.tid);
+  if (task == nullptr || task->pid != exit.pid) return;
+  off_cpu_.exited(task->thread, head.time);
+  at_start_.erase(task->thread);
+  parts_.unwinder.forget_thread(exit.tid);
+  parts_.tracker.on_exit(exit.pid, exit.tid, head.time);
+  if (!parts_.tracker.contains(exit.pid)) {
+    parts_.spaces.exited(exit.pid);
+    parts_.sites.forget(exit.pid);
+  }
+}
+
+void Recording::handle_comm(const capture::RecordHead& head, const capture::CommRecord& comm) {
+  if (!parts_.tracker.contains(head.pid)) return;
+  if (!comm.exec) {
+    parts_.tracker.on_comm(head.tid, comm.name);
+    return;
+  }
+  const target::TrackedTask* before = parts_.tracker.find(head.tid);
+  model::ThreadId old_thread = before == nullptr ? model::Wait::kNoWaker : before->thread;
+  parts_.tracker.on_exec(head.pid, comm.name, head.time);
+  const target::TrackedTask* after = parts_.tracker.find(head.pid);  // the one that is left leads
+  if (after != nullptr && after->thread != old_thread) {
+    off_cpu_.exited(old_thread, head.time);
+    off_cpu_.began_running(after->thread, head.time);
+  }
+  parts_.spaces.executed(head.pid);
+  parts_.sites.forget(head.pid);
+}
+
+}  // namespace assay::session

@@ -1,0 +1,93 @@
+// Recording: the consumer side of a running capture. Records in time order become samples and waits in
+// the run file.
+//
+// In: batches of the RingReader. Out: everything the run holds about threads' time. It knows the
+// target's processes and threads (Tracker), their address spaces, and builds and classifies stacks.
+// Threads: consume() and finish() by one thread; counts() from any.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+
+#include "capture/off_cpu.h"
+#include "capture/perf/event_set.h"
+#include "capture/perf/ordered_records.h"
+#include "run/writer.h"
+#include "session/address_spaces.h"
+#include "session/stack_builder.h"
+#include "session/wait_sites.h"
+#include "target/tracker.h"
+
+namespace assay::session {
+
+struct RecordingCounts {
+  std::atomic<uint64_t> samples{0};
+  std::atomic<uint64_t> waits{0};
+  std::atomic<uint64_t> lost{0};  // records, by the kernel and by us
+};
+
+class Recording {
+ public:
+  struct Parts {
+    const os::ProcFs& proc;
+    capture::EventSet& events;
+    AddressSpaces& spaces;
+    unwind::Unwinder& unwinder;
+    StackBuilder& stacks;
+    WaitSites& sites;
+    target::Tracker& tracker;
+    run::Writer& writer;
+  };
+  Recording(const Parts& parts, TimeNs window_begin);
+
+  // Threads that lived when the window began, with what they were blocked in.
+  void add_existing_threads();
+  void consume(capture::Batch batch);
+  // Takes what is left, up to the end of the window.
+  void finish(TimeNs window_end);
+  // Stacks of threads that are blocked now, for waits that have none (user-only capture).
+  void snapshot_blocked_threads();
+
+  const RecordingCounts& counts() const { return counts_; }
+  // Times up to here are complete in the writer.
+  TimeNs complete_until() const { return records_.released_until(); }
+  void for_each_open_wait(const std::function<void(const model::Wait&)>& visit) const;
+
+ private:
+  void handle(std::span<const std::byte> bytes);
+  void handle_sample(const capture::RecordHead& head, const capture::SampleRecord& sample);
+  void handle_switch(const capture::RecordHead& head, const capture::SwitchRecord& record);
+  void handle_fork(const capture::RecordHead& head, const capture::ForkRecord& fork);
+  void handle_exit(const capture::RecordHead& head, const capture::ExitRecord& exit);
+  void handle_comm(const capture::RecordHead& head, const capture::CommRecord& comm);
+  void count_losses(const capture::Batch& batch);
+  void add_loss(model::LossKind kind, int cpu, TimeNs time, uint64_t count);
+  void take_snapshot(model::ThreadId thread, pid_t pid, pid_t tid);
+  void apply_snapshots(TimeNs until);
+  bool ran_throughout(model::ThreadId thread) const;
+  bool in_window(TimeNs time) const { return time >= window_begin_ && time <= window_end_; }
+
+  Parts parts_;
+  TimeNs window_begin_;
+  TimeNs window_end_ = INT64_MAX;
+  capture::OrderedRecords records_;
+  capture::OffCpu off_cpu_;
+  RecordingCounts counts_;
+  struct TimedSite {
+    TimeNs time = 0;
+    model::ThreadId thread;
+    capture::WaitSite site;
+  };
+  std::deque<TimedSite> snapshots_;  // taken, and waiting for their place in the stream of records
+  struct StartState {
+    pid_t pid = 0;
+    pid_t tid = 0;
+    int64_t run_ns = 0;
+  };
+  std::unordered_map<model::ThreadId, StartState> at_start_;
+};
+
+}  // namespace assay::session

@@ -1,0 +1,62 @@
+#include "session/stack_builder.h"
+
+namespace assay::session {
+
+using model::StackEnd;
+using model::StackId;
+
+StackBuilder::StackBuilder(AddressSpaces& spaces, unwind::Unwinder& unwinder, run::Writer& writer,
+                           NewFrame new_frame)
+    : spaces_(spaces), unwinder_(unwinder), writer_(writer), new_frame_(std::move(new_frame)) {}
+
+StackId StackBuilder::build(pid_t pid, pid_t tid, const capture::SampleRecord& sample, TimeNs now) {
+  unwind::RawStack raw;
+  raw.pid = pid;
+  raw.tid = tid;
+  raw.registers = sample.registers;
+  raw.copy = sample.stack;
+  raw.fp_chain = sample.user_chain;
+  StackId stack = push_user(raw, now);
+  // Outermost first; every kernel address but the leaf's is a return address.
+  for (size_t i = sample.kernel_chain.size(); i-- > 0;) {
+    stack = push(stack, spaces_.kernel(), sample.kernel_chain[i] - (i == 0 ? 0 : 1));
+  }
+  return stack;
+}
+
+StackId StackBuilder::build_user(const unwind::RawStack& raw, TimeNs now) { return push_user(raw, now); }
+
+StackId StackBuilder::push_user(const unwind::RawStack& raw, TimeNs now) {
+  if (raw.registers.known == 0 && raw.fp_chain.empty()) return {};  // a kernel thread, or one exiting
+  const unwind::UserStack& user = unwinder_.unwind(raw, spaces_.of(raw.pid));
+  StackId stack;
+  if (user.end != StackEnd::complete) stack = marker(user.end);
+  for (size_t i = user.frames.size(); i-- > 0;) {
+    const unwind::UserFrame& frame = user.frames[i];
+    uint64_t address = frame.pc - (frame.is_return_address ? 1 : 0);
+    const model::Mapping* mapping = spaces_.find(raw.pid, address, now);
+    stack = mapping != nullptr ? push(stack, mapping->module, mapping->to_module_address(address))
+                               : push(stack, spaces_.unknown_memory(raw.pid), address);
+  }
+  return stack;
+}
+
+StackId StackBuilder::marker(StackEnd end) {
+  return push({}, spaces_.marker(), static_cast<uint64_t>(end));
+}
+
+StackId StackBuilder::push(StackId parent, model::ModuleId module, uint64_t address) {
+  model::Frame frame{module, address};
+  size_t frames_before = frames_.all().size();
+  model::FrameId id = frames_.intern(frame);
+  if (frames_.all().size() > frames_before) {
+    writer_.add_frame(id, frame);
+    new_frame_(id, frame);
+  }
+  size_t stacks_before = stacks_.all().size();
+  StackId stack = stacks_.push(parent, id);
+  if (stacks_.all().size() > stacks_before) writer_.add_stack(stack, stacks_[stack]);
+  return stack;
+}
+
+}  // namespace assay::session

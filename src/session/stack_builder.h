@@ -1,0 +1,45 @@
+// StackBuilder: a sample's kernel chain and user stack become one interned stack.
+//
+// In: records of the capture, with the address spaces of their time. Out: a StackId; every new frame
+// and stack node goes to the run file once, every new frame to whoever names it.
+// Threads: one owner.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "capture/perf/record.h"
+#include "model/stack.h"
+#include "run/writer.h"
+#include "session/address_spaces.h"
+#include "unwind/unwinder.h"
+
+namespace assay::session {
+
+class StackBuilder {
+ public:
+  using NewFrame = std::function<void(model::FrameId, const model::Frame&)>;
+
+  StackBuilder(AddressSpaces& spaces, unwind::Unwinder& unwinder, run::Writer& writer, NewFrame new_frame);
+
+  model::StackId build(pid_t pid, pid_t tid, const capture::SampleRecord& sample, TimeNs now);
+  // A stack of which only the user part is known, as a snapshot gives it.
+  model::StackId build_user(const unwind::RawStack& raw, TimeNs now);
+  model::StackId marker(model::StackEnd end);
+
+ private:
+  model::StackId push_user(const unwind::RawStack& raw, TimeNs now);
+  model::StackId push(model::StackId parent, model::ModuleId module, uint64_t address);
+
+  AddressSpaces& spaces_;
+  unwind::Unwinder& unwinder_;
+  run::Writer& writer_;
+  NewFrame new_frame_;
+  model::FrameTable frames_;
+  model::StackTable stacks_;
+};
+
+}  // namespace assay::session
