@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/socket.h>
