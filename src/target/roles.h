@@ -22,6 +22,8 @@ class RoleBook {
  public:
   // The programs on top, once and first. Returns their roles in the same order.
   std::vector<std::string> assign_roots(const std::vector<std::string>& exes);
+  // A process on top now runs this program: its likes below are workers too.
+  void add_root_program(const std::string& exe) { root_exes_.insert(exe); }
   // The role of one more process below them.
   std::string assign(const std::string& exe);
   // The role goes back when its process turned out to be no worker: it went on to exec a program.
