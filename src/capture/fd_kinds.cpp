@@ -73,7 +73,7 @@ FdKind FdKinds::look_up(pid_t pid, int fd, TimeNs now) {
 }
 
 FdKind FdKinds::socket_kind(pid_t pid, std::string_view link, TimeNs now) {
-  uint64_t inode = to_number(link.substr(sizeof("socket:[") - 1));
+  uint64_t inode = os::socket_inode(link).value_or(0);
   SocketTable& table = sockets_[pid];
   auto known = table.kind_by_inode.find(inode);
   if (known != table.kind_by_inode.end()) return known->second;

@@ -274,10 +274,4 @@ std::string network_namespace(pid_t pid, const std::string& proc_root) {
   return size < 0 ? "" : std::string(link, static_cast<size_t>(size));
 }
 
-std::optional<uint64_t> socket_inode(std::string_view fd_link) {
-  constexpr std::string_view kPrefix = "socket:[";
-  if (!fd_link.starts_with(kPrefix) || !fd_link.ends_with(']')) return {};
-  return parse_u64(fd_link.substr(kPrefix.size(), fd_link.size() - kPrefix.size() - 1));
-}
-
 }  // namespace assay::os

@@ -93,7 +93,5 @@ std::optional<TcpSocket> parse_net_tcp_line(std::string_view line);
 // The network namespace of a process, "net:[4026531840]"; "" when it cannot be read.
 std::string network_namespace(pid_t pid, const std::string& proc_root = "/proc");
 
-// Inode of a socket from the text of an fd link, "socket:[1234]".
-std::optional<uint64_t> socket_inode(std::string_view fd_link);
 
 }  // namespace assay::os

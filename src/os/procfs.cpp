@@ -380,4 +380,14 @@ Result<std::string> ProcFs::read(const std::string& relative_path) const {
   return read_whole(root_ + "/" + relative_path);
 }
 
+std::optional<uint64_t> socket_inode(std::string_view fd_link) {
+  constexpr std::string_view kPrefix = "socket:[";
+  if (!fd_link.starts_with(kPrefix) || !fd_link.ends_with(']')) return std::nullopt;
+  std::string_view digits = fd_link.substr(kPrefix.size(), fd_link.size() - kPrefix.size() - 1);
+  uint64_t inode = 0;
+  auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), inode);
+  if (status != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return inode;
+}
+
 }  // namespace assay::os

@@ -96,4 +96,7 @@ class ProcFs {
 // Parses one line of a maps file; nullopt when it is not one.
 std::optional<MapsEntry> parse_maps_line(std::string_view line);
 
+// The inode in an fd link "socket:[123]"; nullopt when the link is of something else.
+std::optional<uint64_t> socket_inode(std::string_view fd_link);
+
 }  // namespace assay::os

@@ -61,13 +61,4 @@ std::vector<ListeningSocket> listening_sockets(const ProcFs& proc, const std::st
   return sockets;
 }
 
-uint64_t socket_inode(std::string_view fd_link) {
-  constexpr std::string_view prefix = "socket:[";
-  uint64_t inode = 0;
-  if (!fd_link.starts_with(prefix) || !fd_link.ends_with(']')) return 0;
-  fd_link.remove_prefix(prefix.size());
-  fd_link.remove_suffix(1);
-  return parse(fd_link, inode) ? inode : 0;
-}
-
 }  // namespace assay::os

@@ -25,7 +25,4 @@ std::vector<ListeningSocket> parse_tcp_table(std::string_view text);
 // another's). Empty where they cannot be read.
 std::vector<ListeningSocket> listening_sockets(const ProcFs& proc, const std::string& directory);
 
-// The inode in "socket:[123]"; 0 when the link is of something else.
-uint64_t socket_inode(std::string_view fd_link);
-
 }  // namespace assay::os

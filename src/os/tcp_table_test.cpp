@@ -41,7 +41,7 @@ TEST(TcpTable, LeavesOutDamagedRows) {
 TEST(TcpTable, ReadsSocketLinks) {
   EXPECT_EQ(socket_inode("socket:[123]"), 123u);
   for (const char* bad : {"", "socket:[]", "socket:[12", "pipe:[12]", "socket:[1x]", "socket:["}) {
-    EXPECT_EQ(socket_inode(bad), 0u) << bad;
+    EXPECT_FALSE(socket_inode(bad)) << bad;
   }
 }
 
@@ -56,7 +56,7 @@ TEST(TcpTable, FindsARealListener) {
   ASSERT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
 
   ProcFs proc;
-  uint64_t inode = socket_inode(*proc.fd_link(::getpid(), listener.get()));
+  uint64_t inode = *socket_inode(*proc.fd_link(::getpid(), listener.get()));
   EXPECT_NE(inode, 0u);
   auto is_ours = [&](const ListeningSocket& socket) {
     return socket.port == ntohs(address.sin_port) && socket.inode == inode &&

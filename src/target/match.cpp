@@ -49,7 +49,7 @@ std::unordered_map<uint64_t, std::vector<pid_t>> holders_of(const ProcessTable& 
     for (int fd : proc.fds(entry.pid)) {
       auto link = proc.fd_link(entry.pid, fd);
       if (!link) continue;
-      uint64_t inode = os::socket_inode(*link);
+      uint64_t inode = os::socket_inode(*link).value_or(0);
       if (inodes.contains(inode) && of_this_process.insert(inode).second) {
         holders[inode].push_back(entry.pid);
       }
