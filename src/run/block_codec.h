@@ -65,13 +65,16 @@ class BlockEncoder {
   struct Object;
 
   void begin_columns();
-  Result<std::span<const uint8_t>> seal(uint8_t kind, size_t rows, TimeNs base, size_t columns);
+  Result<std::span<const uint8_t>> seal(uint8_t kind, size_t rows, TimeNs base, size_t columns,
+                                        uint32_t per_row_columns);
+  Result<std::span<const uint8_t>> compress();
 
   std::unique_ptr<ZSTD_CCtx_s, size_t (*)(ZSTD_CCtx_s*)> zstd_;
   std::array<ByteWriter, 9> columns_;
   std::unique_ptr<Dictionary<uint64_t>> shapes_;
   std::unique_ptr<Dictionary<Object>> objects_;
   ByteWriter raw_;
+  std::vector<size_t> cuts_;  // where columns and planes end in raw_
   std::vector<uint8_t> compressed_;
 };
 

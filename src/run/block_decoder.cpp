@@ -42,10 +42,12 @@ namespace {
 struct RawBlock {
   size_t rows = 0;
   TimeNs base = 0;
-  std::array<ByteReader, kMaxColumns> columns;
+  std::array<ByteReader, kMaxColumns> lists;     // thread runs and dictionaries
+  std::array<PlaneReader, kMaxColumns> columns;  // one number a row
 };
 
-Result<RawBlock> open_raw(std::span<const uint8_t> raw, uint8_t kind, size_t known_columns) {
+Result<RawBlock> open_raw(std::span<const uint8_t> raw, uint8_t kind, size_t known_columns,
+                          uint32_t per_row_columns) {
   ByteReader in(raw);
   RawBlock block;
   if (in.varint() != kind) return fail("it holds another kind of block");
@@ -60,7 +62,14 @@ Result<RawBlock> open_raw(std::span<const uint8_t> raw, uint8_t kind, size_t kno
   }
   std::array<uint64_t, kMaxColumns> sizes{};
   for (size_t i = 0; i < columns; ++i) sizes[i] = in.varint();
-  for (size_t i = 0; i < columns; ++i) block.columns[i] = ByteReader(in.take(sizes[i]));
+  for (size_t i = 0; i < columns; ++i) {
+    std::span<const uint8_t> bytes = in.take(sizes[i]);
+    bool per_row = i < known_columns && (per_row_columns >> i & 1);
+    if (per_row && !block.columns[i].start(bytes, block.rows)) {
+      return fail("column {} does not have one number a row", i);
+    }
+    if (!per_row) block.lists[i] = ByteReader(bytes);
+  }
   if (in.bad() || in.remaining() != 0) return fail("its columns do not fill it");
   return block;
 }
@@ -92,15 +101,8 @@ class ThreadRuns {
   bool bad_ = false;
 };
 
-template <size_t kCount>
-Result<void> check_columns(const RawBlock& block, const ThreadRuns& runs,
-                           const size_t (&columns)[kCount]) {
+Result<void> check_runs(const ThreadRuns& runs) {
   if (runs.bad() || !runs.at_end()) return fail("its thread runs do not match its rows");
-  for (size_t column : columns) {
-    const ByteReader& bytes = block.columns[column];
-    if (bytes.bad()) return fail("column {} ends too early", column);
-    if (bytes.remaining() != 0) return fail("column {} has bytes left over", column);
-  }
   return {};
 }
 
@@ -164,57 +166,57 @@ Result<void> BlockDecoder::decode_raw(std::span<const uint8_t> raw,
                                       std::vector<model::Sample>& rows) {
   using namespace sample_layout;
   rows.clear();
-  auto block = open_raw(raw, kKind, kColumnCount);
+  auto block = open_raw(raw, kKind, kColumnCount, kPerRowColumns);
   if (!block) return std::unexpected(block.error());
   auto& columns = block->columns;
   std::vector<model::StackId> stacks;
-  while (columns[kStacks].remaining() != 0) {
-    uint64_t stack = columns[kStacks].varint();
-    if (columns[kStacks].bad() || stack > UINT32_MAX) return fail("its stacks are damaged");
+  while (block->lists[kStacks].remaining() != 0) {
+    uint64_t stack = block->lists[kStacks].varint();
+    if (block->lists[kStacks].bad() || stack > UINT32_MAX) return fail("its stacks are damaged");
     stacks.push_back({static_cast<uint32_t>(stack)});
   }
   rows.reserve(block->rows);
-  ThreadRuns runs(columns[kThreadRuns]);
+  ThreadRuns runs(block->lists[kThreadRuns]);
   model::Sample row;
   for (size_t i = 0; i < block->rows; ++i) {
     TimeNs previous = runs.next() ? block->base : row.time;
-    row.time = wrapping_add(previous, columns[kTime].signed_varint());
+    row.time = wrapping_add(previous, columns[kTime].next_signed());
     row.thread = runs.thread();
-    row.weight_ns = wrapping_add(row.weight_ns, columns[kWeight].signed_varint());
-    uint64_t cpu = columns[kCpu].varint(), index = columns[kStackIndex].varint();
+    row.weight_ns = wrapping_add(row.weight_ns, columns[kWeight].next_signed());
+    uint64_t cpu = columns[kCpu].next(), index = columns[kStackIndex].next();
     if (cpu > UINT16_MAX) return fail("row {} has CPU number {}", i, cpu);
     if (index >= stacks.size()) return fail("row {} has no stack", i);
     row.cpu = static_cast<uint16_t>(cpu);
     row.stack = stacks[index];
     rows.push_back(row);
   }
-  return check_columns(*block, runs, {kTime, kStackIndex, kWeight, kCpu});
+  return check_runs(runs);
 }
 
 Result<void> BlockDecoder::decode_raw(std::span<const uint8_t> raw,
                                       std::vector<model::Wait>& rows) {
   using namespace wait_layout;
   rows.clear();
-  auto block = open_raw(raw, kKind, kColumnCount);
+  auto block = open_raw(raw, kKind, kColumnCount, kPerRowColumns);
   if (!block) return std::unexpected(block.error());
   auto& columns = block->columns;
-  auto shapes = read_shapes(columns[kShapes]);
+  auto shapes = read_shapes(block->lists[kShapes]);
   if (!shapes) return std::unexpected(shapes.error());
-  auto objects = read_objects(columns[kObjects]);
+  auto objects = read_objects(block->lists[kObjects]);
   if (!objects) return std::unexpected(objects.error());
   rows.reserve(block->rows);
-  ThreadRuns runs(columns[kThreadRuns]);
+  ThreadRuns runs(block->lists[kThreadRuns]);
   TimeNs previous_end = 0;
   for (size_t i = 0; i < block->rows; ++i) {
     model::Wait row;
     if (runs.next()) previous_end = block->base;
     row.thread = runs.thread();
-    row.start = wrapping_add(previous_end, columns[kGap].signed_varint());
-    row.duration_ns = static_cast<int64_t>(columns[kDuration].varint());
-    uint64_t code = columns[kRunqueue].varint();
+    row.start = wrapping_add(previous_end, columns[kGap].next_signed());
+    row.duration_ns = static_cast<int64_t>(columns[kDuration].next());
+    uint64_t code = columns[kRunqueue].next();
     row.runqueue_ns = code == 0 ? 0 : code == 1 ? row.duration_ns : static_cast<int64_t>(code - 1);
-    uint64_t shape = columns[kShapeIndex].varint(), object = columns[kObjectIndex].varint();
-    uint64_t waker = columns[kWaker].varint();
+    uint64_t shape = columns[kShapeIndex].next(), object = columns[kObjectIndex].next();
+    uint64_t waker = columns[kWaker].next();
     if (shape >= shapes->size() || object >= objects->size() || waker > UINT32_MAX) {
       return fail("row {} refers to nothing", i);
     }
@@ -228,8 +230,7 @@ Result<void> BlockDecoder::decode_raw(std::span<const uint8_t> raw,
     previous_end = row.start + row.duration_ns;
     rows.push_back(row);
   }
-  return check_columns(*block, runs,
-                       {kGap, kDuration, kRunqueue, kShapeIndex, kObjectIndex, kWaker});
+  return check_runs(runs);
 }
 
 Result<void> BlockDecoder::decode(std::span<const uint8_t> blob, std::vector<model::Sample>& rows) {

@@ -11,6 +11,9 @@ namespace assay::run {
 namespace sample_layout {
 inline constexpr uint8_t kKind = 1;
 enum Column : size_t { kThreadRuns, kTime, kStacks, kStackIndex, kWeight, kCpu, kColumnCount };
+// Bit i: column i has one number a row, and is stored in planes.
+inline constexpr uint32_t kPerRowColumns =
+    1u << kTime | 1u << kStackIndex | 1u << kWeight | 1u << kCpu;
 }  // namespace sample_layout
 
 namespace wait_layout {
@@ -27,6 +30,8 @@ enum Column : size_t {
   kWaker,
   kColumnCount
 };
+inline constexpr uint32_t kPerRowColumns = 1u << kGap | 1u << kDuration | 1u << kRunqueue |
+                                           1u << kShapeIndex | 1u << kObjectIndex | 1u << kWaker;
 
 // Stack, flags and syscall go together: few distinct triples, so one small index a row.
 inline uint64_t pack_shape(const model::Wait& wait) {
