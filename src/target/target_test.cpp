@@ -146,6 +146,12 @@ TEST_F(ResolveTest, NeverPicksAssayItsLaunchersShellsOrTheExcluded) {
   EXPECT_THAT(pids({.name = "srv"}, {60}), ElementsAre(50));
 }
 
+TEST_F(ResolveTest, AServerThatAssayLaunchedKeepsItsChildren) {
+  add({.pid = 950, .parent = kAssay, .comm = "srv", .exe = "/srv"});
+  add({.pid = 951, .parent = 950, .comm = "srv", .exe = "/srv"});
+  EXPECT_THAT(pids({.pids = {950}}), ElementsAre(950, 951));
+}
+
 TEST_F(ResolveTest, MatchesAProgramFileThroughLinksAndAfterRemoval) {
   tree_.write("bin/server-2", "x");
   tree_.link("bin/server", tree_.root() + "/bin/server-2");
