@@ -82,6 +82,7 @@ Result<TcpSocket> parse_diag_message(std::span<const uint8_t> payload) {
   socket.local = endpoint_of(message.idiag_family, message.id.idiag_src, message.id.idiag_sport);
   socket.remote = endpoint_of(message.idiag_family, message.id.idiag_dst, message.id.idiag_dport);
   socket.inode = message.idiag_inode;
+  socket.uid = message.idiag_uid;
   socket.cookie = message.id.idiag_cookie[0] | uint64_t{message.id.idiag_cookie[1]} << 32;
   socket.recv_q = message.idiag_rqueue;
   socket.send_q = message.idiag_wqueue;
@@ -237,7 +238,9 @@ std::optional<TcpSocket> parse_net_tcp_line(std::string_view line) {
   auto state = parse_hex(words[3]);
   auto queues = split(words[4], ':');
   auto inode = parse_u64(words[9]);
-  if (!local || !remote || !state || *state > 0xff || queues.size() != 2 || !inode) return {};
+  auto uid = parse_u64(words[7]);
+  if (!local || !remote || !state || *state > 0xff || queues.size() != 2) return {};
+  if (!inode || !uid || *uid > UINT32_MAX) return {};
   auto send_q = parse_hex(queues[0]), recv_q = parse_hex(queues[1]);
   if (!send_q || !recv_q) return {};
   TcpSocket socket;
@@ -245,6 +248,7 @@ std::optional<TcpSocket> parse_net_tcp_line(std::string_view line) {
   socket.local = *local;
   socket.remote = *remote;
   socket.inode = socket.cookie = *inode;
+  socket.uid = static_cast<uid_t>(*uid);
   socket.recv_q = static_cast<uint32_t>(*recv_q);
   socket.send_q = static_cast<uint32_t>(*send_q);
   return socket;
@@ -253,9 +257,10 @@ std::optional<TcpSocket> parse_net_tcp_line(std::string_view line) {
 Result<std::vector<TcpSocket>> read_net_tcp(pid_t pid, const std::string& proc_root) {
   constexpr size_t kLimitBytes = size_t{64} << 20;
   std::vector<TcpSocket> sockets;
+  std::string who = pid == 0 ? "self" : std::to_string(pid);
   bool any = false;
   for (const char* file : {"tcp", "tcp6"}) {
-    auto text = read_text_file(fmt::format("{}/{}/net/{}", proc_root, pid, file), kLimitBytes);
+    auto text = read_text_file(fmt::format("{}/{}/net/{}", proc_root, who, file), kLimitBytes);
     if (!text) continue;
     any = true;
     for (std::string_view line : split(*text, '\n')) {
@@ -263,7 +268,7 @@ Result<std::vector<TcpSocket>> read_net_tcp(pid_t pid, const std::string& proc_r
       if (socket && socket->state != TcpState::time_wait) sockets.push_back(*socket);
     }
   }
-  if (!any) return fail_errno("cannot read {}/{}/net/tcp", proc_root, pid);
+  if (!any) return fail_errno("cannot read {}/{}/net/tcp", proc_root, who);
   return sockets;
 }
 

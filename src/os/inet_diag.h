@@ -60,6 +60,7 @@ struct TcpSocket {
   TcpState state = TcpState::close;
   TcpEndpoint local, remote;
   uint64_t inode = 0;   // 0: no process holds it yet (waiting to be accepted) or any more
+  uid_t uid = 0;        // its owner
   uint64_t cookie = 0;  // names the socket as long as the machine runs
   uint32_t recv_q = 0;  // bytes not read by the process; of a listener: connections to be accepted
   uint32_t send_q = 0;  // bytes not acknowledged; of a listener: the limit of recv_q, 0 if unknown
@@ -86,7 +87,7 @@ class TcpDiag {
 Result<bool> parse_diag_reply(std::span<const uint8_t> bytes, uint32_t sequence,
                               std::vector<TcpSocket>& sockets);
 
-// The same from /proc/PID/net/tcp and tcp6, where netlink is refused.
+// The same from /proc/PID/net/tcp and tcp6, where netlink is refused. pid 0: this process's own.
 Result<std::vector<TcpSocket>> read_net_tcp(pid_t pid, const std::string& proc_root = "/proc");
 std::optional<TcpSocket> parse_net_tcp_line(std::string_view line);
 

@@ -322,10 +322,6 @@ Result<std::string> ProcFs::fd_link(pid_t pid, int fd) const {
   return read_link(fmt::format("{}/{}/fd/{}", root_, pid, fd));
 }
 
-Result<std::string> ProcFs::link(const std::string& relative_path) const {
-  return read_link(root_ + "/" + relative_path);
-}
-
 Result<std::vector<std::string>> ProcFs::cmdline(pid_t pid) const {
   auto text = read(fmt::format("{}/cmdline", pid));
   if (!text) return std::unexpected(text.error());

@@ -76,8 +76,6 @@ class ProcFs {
   Result<std::vector<std::string>> cmdline(pid_t pid) const;
   Result<std::string> comm(pid_t pid, pid_t tid) const;
   Result<std::string> fd_link(pid_t pid, int fd) const;
-  // Text of any link below the root, e.g. "7/ns/net".
-  Result<std::string> link(const std::string& relative_path) const;
   std::vector<int> fds(pid_t pid) const;
   // nullopt: the thread is running.
   Result<std::optional<SyscallState>> syscall(pid_t pid, pid_t tid) const;

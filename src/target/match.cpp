@@ -9,7 +9,7 @@
 
 #include <sys/stat.h>
 
-#include "os/tcp_table.h"
+#include "os/inet_diag.h"
 #include "target/roles.h"
 
 namespace assay::target {
@@ -49,38 +49,41 @@ std::unordered_map<uint64_t, std::vector<pid_t>> holders_of(const ProcessTable& 
     for (int fd : proc.fds(entry.pid)) {
       auto link = proc.fd_link(entry.pid, fd);
       if (!link) continue;
-      uint64_t inode = os::socket_inode(*link).value_or(0);
-      if (inodes.contains(inode) && of_this_process.insert(inode).second) {
-        holders[inode].push_back(entry.pid);
+      auto inode = os::socket_inode(*link);
+      if (inode && inodes.contains(*inode) && of_this_process.insert(*inode).second) {
+        holders[*inode].push_back(entry.pid);
       }
     }
   }
   return holders;
 }
 
-struct NamedSocket {
-  os::ListeningSocket socket;
-  std::string net_namespace;
+struct Listener {
+  uint16_t port = 0;
+  uint64_t inode = 0;
+  uid_t uid = 0;
+  std::string net_namespace;  // empty for Assay's own
 };
 
-std::vector<NamedSocket> own_listeners(const os::ProcFs& proc) {
-  std::vector<NamedSocket> sockets;
-  for (const auto& socket : os::listening_sockets(proc, "net")) sockets.push_back({socket, ""});
-  return sockets;
+// Listening sockets of one process's network namespace; none where they may not be read. pid 0:
+// ours.
+void add_listeners(const os::ProcFs& proc, pid_t pid, const std::string& net_namespace,
+                   std::vector<Listener>& listeners) {
+  auto sockets = os::read_net_tcp(pid, proc.root());
+  if (!sockets) return;
+  for (const os::TcpSocket& socket : *sockets) {
+    if (socket.state != os::TcpState::listen) continue;
+    listeners.push_back({socket.local.port, socket.inode, socket.uid, net_namespace});
+  }
 }
 
-std::vector<NamedSocket> foreign_listeners(const ProcessTable& table, const os::ProcFs& proc) {
-  std::set<std::string> seen;
-  if (auto own = proc.link("self/ns/net")) seen.insert(*own);
-  std::vector<NamedSocket> sockets;
+void add_foreign_listeners(const ProcessTable& table, const os::ProcFs& proc,
+                           std::vector<Listener>& listeners) {
+  std::set<std::string> seen{"", os::network_namespace(0, proc.root())};
   for (const ProcessEntry& entry : table.all()) {
-    auto space = proc.link(fmt::format("{}/ns/net", entry.pid));
-    if (!space || !seen.insert(*space).second) continue;
-    for (const auto& socket : os::listening_sockets(proc, fmt::format("{}/net", entry.pid))) {
-      sockets.push_back({socket, *space});
-    }
+    std::string space = os::network_namespace(entry.pid, proc.root());
+    if (seen.insert(space).second) add_listeners(proc, entry.pid, space, listeners);
   }
-  return sockets;
 }
 
 void add_unless_known(std::vector<PortHolder>& holders, const PortHolder& holder) {
@@ -202,24 +205,23 @@ std::vector<pid_t> match_exe(const ProcessTable& table, const os::ProcFs& proc,
 }
 
 PortMatch match_port(const ProcessTable& table, const os::ProcFs& proc, uint16_t port) {
-  auto is_wanted = [&](const NamedSocket& named) { return named.socket.port == port; };
-  std::vector<NamedSocket> sockets = own_listeners(proc);
-  if (std::ranges::none_of(sockets, is_wanted)) {
-    std::vector<NamedSocket> others = foreign_listeners(table, proc);
-    sockets.insert(sockets.end(), others.begin(), others.end());
+  std::vector<Listener> listeners;
+  add_listeners(proc, 0, "", listeners);
+  if (std::ranges::find(listeners, port, &Listener::port) == listeners.end()) {
+    add_foreign_listeners(table, proc, listeners);
   }
   std::set<uint64_t> inodes;
-  for (const NamedSocket& named : sockets) inodes.insert(named.socket.inode);
+  for (const Listener& listener : listeners) inodes.insert(listener.inode);
   auto holders = holders_of(table, proc, inodes);
 
   PortMatch match;
-  for (const NamedSocket& named : sockets) {
-    const std::vector<pid_t>& pids = holders[named.socket.inode];
-    if (!pids.empty()) match.ports.emplace(named.socket.port, pids.front());
-    if (!is_wanted(named)) continue;
+  for (const Listener& listener : listeners) {
+    const std::vector<pid_t>& pids = holders[listener.inode];
+    if (!pids.empty()) match.ports.emplace(listener.port, pids.front());
+    if (listener.port != port) continue;
     match.listening = true;
-    match.listener_uid = named.socket.uid;
-    for (pid_t pid : pids) add_unless_known(match.holders, {pid, named.net_namespace});
+    match.listener_uid = listener.uid;
+    for (pid_t pid : pids) add_unless_known(match.holders, {pid, listener.net_namespace});
   }
   return match;
 }

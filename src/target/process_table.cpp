@@ -45,10 +45,11 @@ std::vector<pid_t> ProcessTable::ancestors(pid_t pid) const {
   return chain;
 }
 
-std::vector<pid_t> ProcessTable::descendants(pid_t pid) const {
+std::vector<pid_t> ProcessTable::descendants(pid_t pid, const std::set<pid_t>& left_out) const {
   std::multimap<pid_t, pid_t> children;
   for (const ProcessEntry& entry : entries_) children.emplace(entry.parent, entry.pid);
-  std::set<pid_t> seen{pid};
+  std::set<pid_t> seen(left_out);
+  seen.insert(pid);
   std::vector<pid_t> found;
   std::vector<pid_t> open{pid};
   while (!open.empty()) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,9 @@ class ProcessTable {
 
   const std::vector<ProcessEntry>& all() const { return entries_; }  // by pid
   const ProcessEntry* find(pid_t pid) const;
-  std::vector<pid_t> ancestors(pid_t pid) const;    // parent first
-  std::vector<pid_t> descendants(pid_t pid) const;  // without itself
+  std::vector<pid_t> ancestors(pid_t pid) const;  // parent first
+  // Without itself, and without those in `left_out` and what is below them.
+  std::vector<pid_t> descendants(pid_t pid, const std::set<pid_t>& left_out = {}) const;
 
  private:
   std::vector<ProcessEntry> entries_;

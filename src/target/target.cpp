@@ -272,10 +272,8 @@ class Resolver {
   Result<ResolvedTarget> describe_processes(const std::vector<pid_t>& picked) {
     std::set<pid_t> all(picked.begin(), picked.end());
     for (pid_t pid : spec_.include_children ? picked : std::vector<pid_t>()) {
-      for (pid_t child : table_.descendants(pid)) {
-        const ProcessEntry* entry = table_.find(child);
-        if (!never_.contains(child) && !is_below_never(child) && entry->has_program())
-          all.insert(child);
+      for (pid_t child : table_.descendants(pid, never_)) {
+        if (table_.find(child)->has_program()) all.insert(child);
       }
     }
     std::vector<pid_t> roots, below;
@@ -293,11 +291,6 @@ class Resolver {
     }
     assign_roles(target);
     return target;
-  }
-
-  bool is_below_never(pid_t pid) const {
-    return std::ranges::any_of(table_.ancestors(pid),
-                               [&](pid_t up) { return never_.contains(up); });
   }
 
   void add(pid_t pid, ResolvedTarget& target) const {

@@ -37,7 +37,8 @@ class ResolveTest : public testing::Test {
   void listen(const std::string& directory, std::vector<std::pair<int, int>> ports_and_inodes) {
     std::string table = "header\n";
     for (auto [port, inode] : ports_and_inodes) {
-      table += fmt::format("0: 0100007F:{:04X} 0:0 0A 0:0 0:0 0 1000 0 {} 1\n", port, inode);
+      table +=
+          fmt::format("0: 0100007F:{:04X} 00000000:0000 0A 0:0 00:0 0 1000 0 {} 1\n", port, inode);
     }
     tree_.write(directory + "/tcp", table);
   }
@@ -146,6 +147,12 @@ TEST_F(ResolveTest, NeverPicksAssayItsLaunchersShellsOrTheExcluded) {
   EXPECT_THAT(pids({.name = "srv"}, {60}), ElementsAre(50));
 }
 
+TEST_F(ResolveTest, AServerThatAssayLaunchedKeepsItsChildren) {
+  add({.pid = 950, .parent = kAssay, .comm = "srv", .exe = "/srv"});
+  add({.pid = 951, .parent = 950, .comm = "srv", .exe = "/srv"});
+  EXPECT_THAT(pids({.pids = {950}}), ElementsAre(950, 951));
+}
+
 TEST_F(ResolveTest, MatchesAProgramFileThroughLinksAndAfterRemoval) {
   tree_.write("bin/server-2", "x");
   tree_.link("bin/server", tree_.root() + "/bin/server-2");
@@ -162,7 +169,7 @@ TEST_F(ResolveTest, MatchesAProgramFileThroughLinksAndAfterRemoval) {
 
 TEST_F(ResolveTest, FindsWhoListens) {
   add_nginx();
-  listen("net", {{8000, 77}, {9000, 78}});
+  listen("self/net", {{8000, 77}, {9000, 78}});
   hold(100, 6, 77);
   hold(101, 6, 77);
   add({.pid = 50, .comm = "other", .exe = "/other"});
@@ -175,7 +182,7 @@ TEST_F(ResolveTest, FindsWhoListens) {
 }
 
 TEST_F(ResolveTest, ListenersOnOnePortWithOneProgramAreOneServer) {
-  listen("net", {{8000, 77}, {8000, 78}});
+  listen("self/net", {{8000, 77}, {8000, 78}});
   add({.pid = 50, .comm = "srv", .exe = "/srv"});
   add({.pid = 51, .comm = "srv", .exe = "/srv"});
   hold(50, 3, 77);
@@ -187,7 +194,7 @@ TEST_F(ResolveTest, ListenersOnOnePortWithOneProgramAreOneServer) {
 }
 
 TEST_F(ResolveTest, LooksIntoOtherNetworkNamespacesWhenNobodyListensHere) {
-  listen("net", {{9000, 70}});
+  listen("self/net", {{9000, 70}});
   add({.pid = 50, .comm = "srv", .exe = "/srv"});
   tree_.link("50/ns/net", "net:[2]");
   listen("50/net", {{8000, 77}});
@@ -201,7 +208,7 @@ TEST_F(ResolveTest, LooksIntoOtherNetworkNamespacesWhenNobodyListensHere) {
 }
 
 TEST_F(ResolveTest, AServiceManagerThatHoldsTheSocketIsNotTheServer) {
-  listen("net", {{8000, 77}});
+  listen("self/net", {{8000, 77}});
   hold(1, 40, 77);
   // Assay is below systemd here, so give the manager a line of its own.
   add({.pid = 40, .parent = 0, .comm = "systemd", .exe = "/usr/lib/systemd/systemd"});
@@ -213,7 +220,7 @@ TEST_F(ResolveTest, AServiceManagerThatHoldsTheSocketIsNotTheServer) {
 }
 
 TEST_F(ResolveTest, AListenerNobodyMaySeeIsSaidToBeThere) {
-  listen("net", {{8000, 77}});
+  listen("self/net", {{8000, 77}});
   EXPECT_THAT(error({.port = 8000}), HasSubstr("port 8000 is listened on by a process"));
 }
 
