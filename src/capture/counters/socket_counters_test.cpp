@@ -51,6 +51,7 @@ class FakeSockets : public testing::Test {
   void poll(std::vector<TcpSocket> next) {
     sockets = std::move(next);
     now += 2 * kNsPerSecond;
+    owners.poll(tasks);
     counters.poll(tasks);
   }
   std::vector<int64_t> values(const char* name, const char* label) const {
@@ -65,7 +66,8 @@ class FakeSockets : public testing::Test {
   std::vector<TcpSocket> sockets;
   LiveTasks tasks{{{ProcessId{1}, 7}}, {}};
   os::ProcFs proc{tree.root()};
-  SocketCounters counters{proc, book, [this] { return now; },
+  SocketOwners owners{proc};
+  SocketCounters counters{proc, owners, book, [this] { return now; },
                           [this](pid_t) -> Result<std::vector<TcpSocket>> { return sockets; }};
 };
 
@@ -128,20 +130,23 @@ TEST_F(FakeSockets, TheNumberOfSeriesIsBounded) {
   EXPECT_GT(values("connections", "to other ports outbound").at(0), 1'900);
 }
 
-TEST_F(FakeSockets, ScansRestInProportionToTheirCost) {
-  SocketOwners owners(proc, [this] { return now += 10 * kNsPerMs; });
-  owners.refresh(tasks.processes);
+TEST_F(FakeSockets, NewProcessesAreReadAtOnceAndTheGoneForgotten) {
+  owners.poll(tasks);
   EXPECT_TRUE(owners.owns(1));
-  EXPECT_FALSE(owners.owns(0));
+  EXPECT_FALSE(owners.owns(0)) << "no inode is nobody's";
   own(60);
-  now += kNsPerSecond;
-  owners.refresh(tasks.processes);
-  EXPECT_FALSE(owners.owns(60)) << "a scan of 10 ms rests for 2 s";
-  now += 2 * kNsPerSecond;
-  owners.refresh(tasks.processes);
+  os::add_process(tree, {.pid = 9, .comm = "child"});
+  tree.link("9/fd/4", "socket:[70]");
+  tasks.processes.push_back({ProcessId{2}, 9});
+  owners.note_new(tasks);
+  EXPECT_TRUE(owners.owns(70));
+  EXPECT_FALSE(owners.owns(60)) << "a known process waits for the next full scan";
+  owners.poll(tasks);
   EXPECT_TRUE(owners.owns(60));
-  owners.refresh({});
-  EXPECT_FALSE(owners.owns(1)) << "the sockets of a process that ended are not the target's";
+  tasks.processes.erase(tasks.processes.begin());
+  owners.forget_the_gone(tasks);
+  EXPECT_FALSE(owners.owns(1));
+  EXPECT_TRUE(owners.owns(70));
 }
 
 TEST(SocketCountersReal, TheBacklogOfASleepyServerIsSeen) {
@@ -162,7 +167,8 @@ TEST(SocketCountersReal, TheBacklogOfASleepyServerIsSeen) {
   RecordingSink sink;
   std::atomic<uint32_t> next_id{0};
   SeriesBook book(sink, next_id);
-  SocketCounters counters(proc, book, monotonic_ns);
+  SocketOwners owners(proc);
+  SocketCounters counters(proc, owners, book, monotonic_ns);
   counters.poll({{{ProcessId{1}, ::getpid()}}, {}});
   std::string port = std::to_string(ntohs(address.sin_port));
   EXPECT_THAT(
