@@ -56,9 +56,10 @@ class Cadence {
     pause_ns_ =
         std::max(interval_ns_, static_cast<int64_t>(static_cast<double>(cost_ns_) / share_));
     pause_ns_ = std::min(pause_ns_, std::max(interval_ns_, kLongestPauseNs));
-    // Keep to the grid where it is not late, so that the pace does not drift with the poll's own
+    // Keep to the grid where it is followed, so that the pace does not drift with the poll's own
     // time.
-    next_ns_ = next_ns_ + pause_ns_ > now_ns ? next_ns_ + pause_ns_ : now_ns + pause_ns_;
+    bool on_grid = next_ns_ != 0 && now_ns >= next_ns_ && now_ns - next_ns_ < pause_ns_;
+    next_ns_ = (on_grid ? next_ns_ : now_ns) + pause_ns_;
   }
   int64_t interval_ns() const { return interval_ns_; }
   int64_t pause_ns() const { return pause_ns_; }

@@ -36,15 +36,18 @@ void CounterPoller::add_groups() {
     groups_.push_back({std::move(group), Cadence(interval_ns, part * options_.cpu_share)});
   };
   const int64_t second = options_.interval_ns;
-  add(std::make_unique<SchedCounters>(proc_, book_, clock), options_.sched_interval_ns, 0.4);
-  add(std::make_unique<ThreadCounters>(proc_, book_, clock), second, 0.2);
-  add(std::make_unique<ProcessCounters>(proc_, book_, clock), second, 0.1);
-  add(std::make_unique<OpenFileCounters>(proc_, book_, clock), second * kOpenFilesEvery, 0.05);
-  add(std::make_unique<HostCounters>(proc_, book_, clock), second, 0.05);
-  add(std::make_unique<CgroupCounters>(cgroups_, book_, clock), second, 0.05);
-  add(std::make_unique<SocketCounters>(proc_, book_, clock, options_.socket_source), second / 2,
-      0.1);
-  add(std::make_unique<SelfCounters>(proc_, book_, clock, cpu_ns_), second, 0.05);
+  add(std::make_unique<SchedCounters>(proc_, book_, clock), options_.sched_interval_ns, 0.30);
+  add(std::make_unique<ThreadCounters>(proc_, book_, clock), second, 0.25);
+  add(std::make_unique<ProcessCounters>(proc_, book_, clock), second, 0.10);
+  add(std::make_unique<OpenFileCounters>(proc_, book_, clock), second * kOpenFilesEvery, 0.02);
+  add(std::make_unique<HostCounters>(proc_, book_, clock), second, 0.04);
+  add(std::make_unique<CgroupCounters>(cgroups_, book_, clock), second, 0.04);
+  auto owners = std::make_unique<SocketOwners>(proc_);
+  SocketOwners& sockets_of = *owners;
+  add(std::move(owners), second, 0.15);
+  add(std::make_unique<SocketCounters>(proc_, sockets_of, book_, clock, options_.socket_source),
+      second / 2, 0.08);
+  add(std::make_unique<SelfCounters>(proc_, book_, clock, cpu_ns_), second, 0.02);
 }
 
 int64_t CounterPoller::cpu_now_ns() const {

@@ -29,7 +29,7 @@ struct CounterOptions {
   std::string path_prefix;                     // before the cgroup mounts; tests only
   int64_t sched_interval_ns = 200 * kNsPerMs;  // run and run-queue time of threads
   int64_t interval_ns = kNsPerSecond;          // the rest
-  double cpu_share = 0.01;                     // of one CPU that all polls together may take
+  double cpu_share = 0.015;                    // of one CPU that all polls together may take
   Clock clock = monotonic_ns;                  // stamps the points
   Clock cpu_clock;                             // CPU time of this thread; empty: the kernel's
   SocketSource socket_source;                  // empty: the kernel's

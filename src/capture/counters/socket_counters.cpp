@@ -50,13 +50,13 @@ typename Map::mapped_type& entry_for(Map& map, const std::string& label, size_t 
 
 }  // namespace
 
-SocketCounters::SocketCounters(const os::ProcFs& proc, SeriesBook& book, Clock clock,
-                               SocketSource source)
+SocketCounters::SocketCounters(const os::ProcFs& proc, SocketOwners& owners, SeriesBook& book,
+                               Clock clock, SocketSource source)
     : proc_(proc),
+      owners_(owners),
       book_(book),
-      clock_(clock),
-      source_(std::move(source)),
-      owners_(proc, std::move(clock)) {
+      clock_(std::move(clock)),
+      source_(std::move(source)) {
   if (!source_) source_ = [this](pid_t pid) { return from_kernel(pid); };
 }
 
@@ -85,7 +85,7 @@ Result<std::vector<os::TcpSocket>> SocketCounters::from_kernel(pid_t pid) {
 }
 
 void SocketCounters::poll(const LiveTasks& tasks) {
-  owners_.refresh(tasks.processes);
+  owners_.note_new(tasks);
   if (owners_.refused()) {
     give_note_once("the open files of the target may not be read: its sockets are unknown",
                    "run Assay as root (sudo)");

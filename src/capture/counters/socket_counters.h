@@ -31,7 +31,8 @@ using SocketSource = std::function<Result<std::vector<os::TcpSocket>>(pid_t pid)
 class SocketCounters : public CounterGroup {
  public:
   // Without a source, the kernel's: sock_diag, else /proc/PID/net/tcp.
-  SocketCounters(const os::ProcFs& proc, SeriesBook& book, Clock clock, SocketSource source = {});
+  SocketCounters(const os::ProcFs& proc, SocketOwners& owners, SeriesBook& book, Clock clock,
+                 SocketSource source = {});
   const char* name() const override { return "socket queues"; }
   void poll(const LiveTasks& tasks) override;
 
@@ -75,10 +76,10 @@ class SocketCounters : public CounterGroup {
   void give_note_once(const std::string& text, const std::string& remedy);
 
   const os::ProcFs& proc_;
+  SocketOwners& owners_;
   SeriesBook& book_;
   Clock clock_;
   SocketSource source_;
-  SocketOwners owners_;
   std::map<std::string, std::optional<os::TcpDiag>> diags_;  // by namespace; nullopt: refused
   std::map<std::string, Namespace> namespaces_;
   std::map<std::string, Traffic> traffic_;

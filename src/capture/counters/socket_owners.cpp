@@ -1,6 +1,5 @@
 #include "capture/counters/socket_owners.h"
 
-#include <algorithm>
 #include <cerrno>
 
 #include <fmt/format.h>
@@ -10,27 +9,38 @@
 
 namespace assay::capture {
 
-void SocketOwners::refresh(const std::vector<LiveProcess>& processes) {
-  bool changed = false;
-  std::unordered_set<model::ProcessId> alive;
-  for (const LiveProcess& process : processes) {
-    alive.insert(process.id);
-    Files& files = processes_[process.id];
-    if (clock_() < files.next_scan_ns) continue;
-    scan(process.pid, files);
-    changed = true;
+void SocketOwners::poll(const LiveTasks& tasks) {
+  for (const LiveProcess& process : tasks.processes) {
+    inodes_[process.id] = socket_inodes(process.pid);
   }
-  changed |= std::erase_if(processes_,
-                           [&](const auto& entry) { return !alive.contains(entry.first); }) > 0;
-  if (!changed) return;
-  owned_.clear();
-  for (const auto& [id, files] : processes_)
-    owned_.insert(files.inodes.begin(), files.inodes.end());
+  collect();
 }
 
-void SocketOwners::scan(pid_t pid, Files& files) {
-  TimeNs begin = clock_();
-  files.inodes.clear();
+void SocketOwners::note_new(const LiveTasks& tasks) {
+  bool changed = false;
+  for (const LiveProcess& process : tasks.processes) {
+    auto [entry, is_new] = inodes_.try_emplace(process.id);
+    if (!is_new) continue;
+    entry->second = socket_inodes(process.pid);
+    changed = true;
+  }
+  if (changed) collect();
+}
+
+void SocketOwners::forget_the_gone(const LiveTasks& tasks) {
+  std::unordered_set<model::ProcessId> alive;
+  for (const LiveProcess& process : tasks.processes) alive.insert(process.id);
+  auto gone = [&](const auto& entry) { return !alive.contains(entry.first); };
+  if (std::erase_if(inodes_, gone) > 0) collect();
+}
+
+void SocketOwners::collect() {
+  owned_.clear();
+  for (const auto& [id, inodes] : inodes_) owned_.insert(inodes.begin(), inodes.end());
+}
+
+std::vector<uint64_t> SocketOwners::socket_inodes(pid_t pid) {
+  std::vector<uint64_t> inodes;
   std::vector<int> numbers = proc_.fds(pid);
   if (numbers.empty()) {
     std::string folder = fmt::format("{}/{}/fd", proc_.root(), pid);
@@ -40,10 +50,9 @@ void SocketOwners::scan(pid_t pid, Files& files) {
   for (int number : numbers) {
     auto link = proc_.fd_link(pid, number);
     if (!link) continue;
-    if (auto inode = os::socket_inode(*link)) files.inodes.push_back(*inode);
+    if (auto inode = os::socket_inode(*link)) inodes.push_back(*inode);
   }
-  TimeNs end = clock_();
-  files.next_scan_ns = end + std::max(kIntervalNs, (end - begin) * kRestFactor);
+  return inodes;
 }
 
 }  // namespace assay::capture
