@@ -124,7 +124,8 @@ class ElfNames final : public NameSource {
     ElfFile* holder = own ? file_.get() : debug_file_.file.get();
     if (holder == nullptr || holder->relocatable() || !holder->bytes(".debug_info")) return;
     const std::string& path = own ? module_.path : debug_file_.path;
-    debug_ = std::make_unique<DebugInfo>(*holder, path, code_ranges(*file_), files_);
+    debug_ = std::make_unique<DebugInfo>(*holder, path, code_ranges(*file_), files_,
+                                         options_.cache_dir, build_id_);
   }
   void describe() {
     bool mini = file_->find(".gnu_debugdata") != nullptr;
