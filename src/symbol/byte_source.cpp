@@ -8,7 +8,7 @@
 namespace assay::symbol {
 namespace {
 
-constexpr uint64_t kPieceBytes = 64 << 10;
+constexpr uint64_t kPieceBytes = 16 << 10;
 constexpr uint64_t kMaxFileBytes = uint64_t{1} << 40;
 constexpr uint64_t kMaxTextBytes = 1 << 20;
 

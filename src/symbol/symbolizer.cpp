@@ -1,13 +1,19 @@
 #include "symbol/symbolizer.h"
 
+#include <algorithm>
+#include <atomic>
 #include <mutex>
+#include <numeric>
 #include <shared_mutex>
+#include <thread>
 #include <unordered_map>
 
 #include "symbol/name_source.h"
 
 namespace assay::symbol {
 namespace {
+
+constexpr size_t kMaxThreads = 8;
 
 class SymbolizerImpl final : public Symbolizer {
  public:
@@ -23,6 +29,36 @@ class SymbolizerImpl final : public Symbolizer {
   std::vector<model::Location> resolve(model::ModuleId module, uint64_t address) override {
     if (auto names = find(module)) return names->resolve(address);
     return {};
+  }
+
+  std::vector<std::vector<model::Location>> resolve_all(
+      std::span<const model::Frame> frames) override {
+    // By module, then by address: neighbours share a unit, which is then read once and soon
+    // forgotten.
+    std::vector<uint32_t> order(frames.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::sort(order.begin(), order.end(),
+              [&](uint32_t a, uint32_t b) { return frames[a] < frames[b]; });
+    std::vector<std::span<const uint32_t>> groups;
+    for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+      while (end < order.size() && frames[order[end]].module == frames[order[begin]].module) ++end;
+      groups.emplace_back(order.data() + begin, end - begin);
+    }
+    std::sort(groups.begin(), groups.end(), [](auto a, auto b) { return a.size() > b.size(); });
+    std::vector<std::vector<model::Location>> out(frames.size());
+    std::atomic<size_t> next = 0;
+    auto work = [&] {
+      for (size_t i = next++; i < groups.size(); i = next++) {
+        for (uint32_t at : groups[i]) out[at] = resolve(frames[at].module, frames[at].address);
+      }
+    };
+    size_t helpers =
+        std::min<size_t>({groups.size(), std::thread::hardware_concurrency(), kMaxThreads});
+    std::vector<std::jthread> threads;
+    for (size_t i = 1; i < helpers; ++i) threads.emplace_back(work);
+    work();
+    threads.clear();
+    return out;
   }
 
   std::string resolve_data(model::ModuleId module, uint64_t address) override {

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "model/address_space.h"
 #include "model/location.h"
 #include "model/module.h"
+#include "model/stack.h"
 
 namespace assay::symbol {
 
@@ -48,7 +50,12 @@ class Symbolizer {
   // `address` as in model::Frame: a file offset for ELF modules, absolute for the kernel and for
   // JIT.
   virtual std::vector<model::Location> resolve(model::ModuleId module, uint64_t address) = 0;
+  // The same for many frames at once, in their order; modules are worked on in parallel.
+  virtual std::vector<std::vector<model::Location>> resolve_all(
+      std::span<const model::Frame> frames) = 0;
   // The data symbol that holds a module address, as "name" or "name+0x10"; empty when none does.
+  // For ELF modules the address counts from code: A − m.start + m.file_offset, m being the module's
+  // first executable mapping, wherever A itself lies (.data, .bss).
   virtual std::string resolve_data(model::ModuleId module, uint64_t address) = 0;
   virtual ModuleStatus module_status(model::ModuleId module) const = 0;
 };

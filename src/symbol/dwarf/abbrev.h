@@ -1,0 +1,39 @@
+// AbbrevTable: the shapes of the entries (DIEs) of a DWARF unit: tag, attributes and their forms.
+//
+// In: .debug_abbrev at an offset. Out: the shape of a code. Limits keep hostile tables small; a
+// malformed table ends where it breaks. Follows DWARF 5, 7.5.3. Threads: const after reading.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace assay::symbol {
+
+struct AttrShape {
+  uint16_t name = 0;
+  uint16_t form = 0;
+  int64_t implicit = 0;  // value of DW_FORM_implicit_const
+};
+
+struct Abbrev {
+  uint64_t code = 0;
+  uint32_t first = 0;  // of its attributes
+  uint32_t count = 0;
+  uint16_t tag = 0;
+  bool has_children = false;
+};
+
+class AbbrevTable {
+ public:
+  explicit AbbrevTable(std::string_view bytes);
+
+  const Abbrev* find(uint64_t code) const;
+  const AttrShape* attrs(const Abbrev& abbrev) const { return attrs_.data() + abbrev.first; }
+
+ private:
+  std::vector<Abbrev> abbrevs_;  // sorted by code
+  std::vector<AttrShape> attrs_;
+};
+
+}  // namespace assay::symbol
