@@ -26,7 +26,10 @@ class AddressSpace {
  public:
   // Maps a range; whatever it overlaps is cut away first, as mmap(MAP_FIXED) does.
   void map(const Mapping& mapping);
-  void clear() { by_start_.clear(); }
+  void clear() {
+    ++generation_;
+    by_start_.clear();
+  }
 
   const Mapping* find(uint64_t address) const;  // null when nothing executable is mapped there
   const std::map<uint64_t, Mapping>& all() const { return by_start_; }

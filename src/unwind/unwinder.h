@@ -1,19 +1,21 @@
 // Unwinder: a raw sample and the target's call-frame information become a complete user stack, or a
 // stated reason why not.
 //
-// In: registers, the copied part of the user stack, the kernel's frame-pointer chain, and the address
-// space at that moment, from a capture. Out: return addresses, leaf first, and how the walk ended.
-// Threads: one Unwinder belongs to one thread; tables are shared read-only between Unwinders.
-// Failures: never fails, never guesses; a rule it cannot apply ends the walk with a StackEnd.
+// In: registers, the copied part of the user stack, the kernel's frame-pointer chain, and the
+// address space at that moment, from a capture. Out: return addresses, leaf first, and how the walk
+// ended. Threads: one Unwinder belongs to one thread; tables are shared read-only between
+// Unwinders. Failures: never fails, never guesses; a rule it cannot apply ends the walk with a
+// StackEnd.
 #pragma once
-
-#include <sys/types.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "model/address_space.h"
 #include "model/module.h"
@@ -26,13 +28,13 @@ struct RawStack {
   pid_t pid = 0;
   pid_t tid = 0;
   model::UserRegisters registers;
-  std::span<const std::byte> copy;      // bytes from registers.sp() upwards; may be empty
-  std::span<const uint64_t> fp_chain;   // the kernel's frame-pointer walk, leaf first; may be empty
+  std::span<const std::byte> copy;     // bytes from registers.sp() upwards; may be empty
+  std::span<const uint64_t> fp_chain;  // the kernel's frame-pointer walk, leaf first; may be empty
 };
 
 struct UserFrame {
-  uint64_t pc = 0;               // absolute: the sampled ip, or a return address
-  bool is_return_address = true; // look up pc − 1; false for the leaf and for interrupted frames
+  uint64_t pc = 0;                // absolute: the sampled ip, or a return address
+  bool is_return_address = true;  // look up pc − 1; false for the leaf and for interrupted frames
 };
 
 struct UserStack {
@@ -40,6 +42,9 @@ struct UserStack {
   model::StackEnd end = model::StackEnd::complete;
   bool used_frame_pointers = false;  // some frames were found by frame pointer for lack of CFI
   bool joined = false;               // its outer part comes from an earlier stack of the thread
+  bool popped_call = false;  // a call to an address without code: caller from the stack's top
+  uint32_t copy_needed = 0;  // bytes of the copy that were read; when it was too short, the
+                             // least that would have let the walk go on
 };
 
 // Counts of how walks went, for the quality section and for choosing the size of the stack copy.
@@ -57,8 +62,9 @@ class Unwinder {
   static std::unique_ptr<Unwinder> create(const std::string& cache_dir);
   virtual ~Unwinder() = default;
 
-  // Makes the module's table ready. `pid` and `mapping` say where its file can be had now, while the
-  // process lives; called when a mapping is first seen. Cheap when the build id is known already.
+  // Makes the module's table ready. `pid` and `mapping` say where its file can be had now, while
+  // the process lives; called when a mapping is first seen. Cheap when the build id is known
+  // already.
   virtual void prepare(pid_t pid, const model::Mapping& mapping, const model::Module& module) = 0;
   // The result is valid until the next call.
   virtual const UserStack& unwind(const RawStack& raw, const model::AddressSpace& space) = 0;

@@ -1,0 +1,266 @@
+#include "unwind/table_builder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include <dwarf.h>
+#include <elf.h>
+
+#include "unwind/arch_x86_64.h"
+#include "unwind/byte_reader.h"
+#include "unwind/cfi.h"
+#include "unwind/row_writer.h"
+
+namespace assay::unwind {
+
+namespace {
+
+using Arch = X86_64;
+
+constexpr size_t kMaxSegments = 64;
+constexpr uint64_t kMaxTextBytes = uint64_t{1} << 32;
+constexpr uint64_t kMaxCfiBytes = uint64_t{1} << 28;
+
+// A range of addresses and where its rules come from: an FDE, or fixed rule bits.
+struct Item {
+  uint64_t begin = 0, end = 0;
+  const Cfi* cfi = nullptr;
+  const Cfi::Fde* fde = nullptr;
+  uint32_t rule_bits = 0;
+};
+
+struct Range {
+  uint64_t begin = 0, end = 0;
+};
+
+struct Source {  // keeps a section's bytes alive as long as its Cfi
+  std::vector<std::byte> bytes;
+  Cfi cfi;
+};
+
+std::vector<Segment> executable_segments(const ElfImage& image) {
+  std::vector<Segment> out;
+  for (const auto& s : image.segments()) {
+    if (s.executable) out.push_back({s.file_offset, s.vaddr, s.file_bytes, 0});
+  }
+  std::ranges::sort(out, {}, &Segment::vaddr);
+  uint64_t end = 0, total = 0;
+  std::erase_if(out, [&](const Segment& s) {
+    if (s.vaddr < end || s.bytes > kMaxTextBytes - total) return true;
+    end = s.vaddr + s.bytes;
+    total += s.bytes;
+    return false;
+  });
+  if (out.size() > kMaxSegments) out.resize(kMaxSegments);
+  return out;
+}
+
+// .eh_frame by its section, or, in files without section headers, by .eh_frame_hdr's pointer to it.
+std::optional<Source> read_eh_frame(const ElfImage& image) {
+  Source source;
+  uint64_t vaddr = 0, data_base = image.eh_frame_hdr().value_or(0);
+  if (const auto* section = image.section(".eh_frame")) {
+    if (section->bytes > kMaxCfiBytes) return std::nullopt;
+    source.bytes = image.read(*section);
+    vaddr = section->vaddr;
+  } else if (image.eh_frame_hdr()) {
+    auto header = image.read_at_vaddr(data_base, 8);
+    ByteReader in(header);
+    uint8_t version = in.u8(), encoding = in.u8();
+    in.u16();
+    int32_t distance = in.fixed<int32_t>();
+    if (!in.ok() || version != 1 || encoding != (DW_EH_PE_pcrel | DW_EH_PE_sdata4))
+      return std::nullopt;
+    vaddr = data_base + 4 + static_cast<uint64_t>(int64_t{distance});
+    source.bytes = image.read_at_vaddr(vaddr, kMaxCfiBytes);
+  }
+  if (source.bytes.empty()) return std::nullopt;
+  source.cfi = Cfi::read(source.bytes, vaddr, Cfi::Format::eh_frame, data_base);
+  return source;
+}
+
+std::optional<Source> read_debug_frame(const ElfImage& image) {
+  const auto* section = image.section(".debug_frame");
+  if (!section || section->bytes > kMaxCfiBytes) return std::nullopt;
+  Source source;
+  source.bytes = image.read(*section);
+  if (source.bytes.empty()) return std::nullopt;
+  source.cfi = Cfi::read(source.bytes, 0, Cfi::Format::debug_frame);
+  return source;
+}
+
+// Sorts by address and makes ranges disjoint: where two overlap, the later beginning wins from
+// there.
+void make_disjoint(std::vector<Item>& items) {
+  std::ranges::stable_sort(items, {}, &Item::begin);
+  for (size_t i = 0; i + 1 < items.size(); ++i) {
+    items[i].end = std::min(items[i].end, items[i + 1].begin);
+  }
+  std::erase_if(items, [](const Item& i) { return i.begin >= i.end; });
+}
+
+std::vector<Item> items_of(const Cfi& cfi, const std::vector<Segment>& segments) {
+  std::vector<Item> out;
+  out.reserve(cfi.fdes().size());
+  for (const Cfi::Fde& fde : cfi.fdes()) {
+    for (const Segment& s : segments) {
+      if (fde.begin < s.vaddr || fde.begin - s.vaddr >= s.bytes) continue;
+      out.push_back({fde.begin, std::min(fde.end, s.vaddr + s.bytes), &cfi, &fde, 0});
+      break;
+    }
+  }
+  make_disjoint(out);
+  return out;
+}
+
+std::vector<Range> uncovered(const std::vector<Item>& items, const std::vector<Segment>& segments) {
+  std::vector<Range> out;
+  auto item = items.begin();
+  for (const Segment& s : segments) {
+    uint64_t at = s.vaddr, end = s.vaddr + s.bytes;
+    for (; item != items.end() && item->begin < end; ++item) {
+      if (at < item->begin) out.push_back({at, item->begin});
+      at = std::max(at, item->end);
+    }
+    if (at < end) out.push_back({at, end});
+  }
+  return out;
+}
+
+const Range* find_range(const std::vector<Range>& ranges, uint64_t address) {
+  auto after = std::ranges::upper_bound(ranges, address, {}, &Range::begin);
+  if (after == ranges.begin()) return nullptr;
+  const Range& range = *std::prev(after);
+  return address < range.end ? &range : nullptr;
+}
+
+// Adds `more` where nothing is yet: items that touch a covered address are left out.
+void add_uncovered(std::vector<Item>& items, std::vector<Item> more,
+                   const std::vector<Segment>& segments) {
+  auto gaps = uncovered(items, segments);
+  for (Item& item : more) {
+    const Range* gap = find_range(gaps, item.begin);
+    if (gap && item.end <= gap->end) items.push_back(item);
+  }
+  make_disjoint(items);
+}
+
+// A handler returns to the restorer's first byte; callers are looked up one byte before it, so the
+// rule begins there, as glibc's own call-frame information does.
+std::vector<Item> find_sigreturns(const ElfImage& image, const std::vector<Range>& gaps) {
+  std::vector<Item> out;
+  for (const Range& gap : gaps) {
+    if (gap.end - gap.begin <= Arch::kSigreturnBytes) continue;
+    auto code = image.read_at_vaddr(gap.begin, gap.end - gap.begin);
+    for (size_t at = Arch::find_sigreturn(code, 0); at < code.size();
+         at = Arch::find_sigreturn(code, at + 1)) {
+      uint64_t begin = gap.begin + at;
+      out.push_back({begin - (at > 0 ? 1 : 0), begin + Arch::kSigreturnBytes, nullptr, nullptr,
+                     Row::pack(RowType::signal, 0, 0)});
+    }
+  }
+  return out;
+}
+
+// The functions in which threads begin, of C libraries built without call-frame information (musl).
+bool is_first_function(std::string_view name) {
+  static constexpr std::string_view kNames[] = {
+      "_start",     "_start_c",          "_dlstart",
+      "_dlstart_c", "__libc_start_main", "libc_start_main_stage2",
+      "__clone",    "start_c11"};
+  return std::ranges::find(kNames, name) != std::end(kNames);
+}
+
+std::vector<Item> find_first_functions(const ElfImage& image, const std::vector<Range>& gaps) {
+  std::vector<Item> out;
+  const auto* table = image.section(".symtab");
+  if (!table) table = image.section(".dynsym");
+  if (!table || table->link >= image.sections().size()) return out;
+  auto bytes = image.read(*table);
+  auto names = image.read(image.sections()[table->link]);
+  std::vector<uint64_t> starts;
+  bool is_musl = false;
+  for (size_t at = 0; at + sizeof(Elf64_Sym) <= bytes.size(); at += sizeof(Elf64_Sym)) {
+    Elf64_Sym symbol;
+    std::memcpy(&symbol, bytes.data() + at, sizeof symbol);
+    if (symbol.st_shndx == SHN_UNDEF || symbol.st_name >= names.size()) continue;
+    const Range* gap = find_range(gaps, symbol.st_value);
+    if (!gap) continue;
+    auto text = reinterpret_cast<const char*>(names.data()) + symbol.st_name;
+    std::string_view name(text,
+                          ::strnlen(text, std::min<size_t>(names.size() - symbol.st_name, 64)));
+    is_musl = is_musl || name == "libc_start_main_stage2" || name == "__dls3";
+    starts.push_back(symbol.st_value);
+    // musl's threads begin in a static function of too common a name to be trusted elsewhere.
+    if (!is_first_function(name) && name != "start") continue;
+    uint64_t end = std::min(gap->end, symbol.st_value + std::min<uint64_t>(symbol.st_size, 4096));
+    out.push_back({symbol.st_value, end, nullptr, nullptr, name == "start" ? 1u : 0u});
+  }
+  std::ranges::sort(starts);
+  std::erase_if(out, [&](const Item& item) { return item.rule_bits == 1 && !is_musl; });
+  for (Item& item : out) {
+    item.rule_bits = Row::pack(RowType::end, 0, 0);
+    if (item.end > item.begin) continue;
+    // Assembly without a size: up to the next symbol.
+    auto next = std::ranges::upper_bound(starts, item.begin);
+    const Range* gap = find_range(gaps, item.begin);
+    item.end =
+        std::min(next == starts.end() ? gap->end : std::min(*next, gap->end), item.begin + 256);
+  }
+  return out;
+}
+
+void write_rows(RowWriter& writer, const std::vector<Item>& items) {
+  auto item = items.begin();
+  for (const Segment& s : writer.segments()) {
+    uint64_t at = s.vaddr, end = s.vaddr + s.bytes;
+    auto to_text = [&](uint64_t vaddr) { return vaddr - s.vaddr + s.text; };
+    for (; item != items.end() && item->begin < end; ++item) {
+      if (item->begin > at || at == s.vaddr) writer.add(to_text(at), kNoCfi);
+      if (item->fde) {
+        writer.begin_function();
+        bool is_signal = item->cfi->cie(*item->fde).is_signal_frame;
+        item->cfi->run(*item->fde, [&](uint64_t begin, const RuleSet* rules) {
+          if (begin < item->end) writer.add(to_text(begin), rules, is_signal);
+        });
+      } else {
+        writer.add(to_text(item->begin), item->rule_bits);
+      }
+      at = item->end;
+    }
+    if (at < end) writer.add(to_text(at), kNoCfi);
+  }
+}
+
+bool is_go_program(const ElfImage& image) {
+  return image.section(".gopclntab") || image.section(".data.rel.ro.gopclntab") ||
+         image.section(".note.go.buildid");
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> build_table(const ElfImage& image, std::string_view build_id,
+                                           const ElfImage* debug_image) {
+  if (image.machine() != Arch::kElfMachine) {
+    return fail("ELF machine {} is not supported: stacks are unwound on x86-64", image.machine());
+  }
+  auto segments = executable_segments(image);
+  auto eh_frame = read_eh_frame(image);
+  auto debug_frame = read_debug_frame(image);
+  if (!debug_frame && debug_image) debug_frame = read_debug_frame(*debug_image);
+
+  std::vector<Item> items;
+  if (eh_frame) items = items_of(eh_frame->cfi, segments);
+  if (debug_frame) add_uncovered(items, items_of(debug_frame->cfi, segments), segments);
+  auto gaps = uncovered(items, segments);
+  add_uncovered(items, find_sigreturns(image, gaps), segments);
+  add_uncovered(items, find_first_functions(image, gaps), segments);
+
+  RowWriter writer(std::move(segments));
+  write_rows(writer, items);
+  return writer.finish(Arch::kElfMachine, build_id, is_go_program(image) ? uint32_t{kTableGo} : 0u);
+}
+
+}  // namespace assay::unwind

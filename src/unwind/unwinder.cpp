@@ -1,0 +1,194 @@
+#include "unwind/unwinder.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include <sys/stat.h>
+
+#include "os/module_file.h"
+#include "unwind/arch_x86_64.h"
+#include "unwind/code_map.h"
+#include "unwind/table_builder.h"
+#include "unwind/table_store.h"
+#include "unwind/walk_cache.h"
+#include "unwind/walker.h"
+
+namespace assay::unwind {
+
+namespace {
+
+using Arch = X86_64;
+using model::StackEnd;
+
+constexpr size_t kMaxProcesses = 1024;  // with a flat map each; rebuilt when they come back
+
+Result<std::vector<std::byte>> build_from_fd(int fd, const std::string& build_id) {
+  auto image = ElfImage::open(fd);
+  if (!image) return std::unexpected(image.error());
+  return build_table(*image, build_id);
+}
+
+std::shared_ptr<const Table> load_vdso(const TableStore& store) {
+  const os::VdsoImage& vdso = os::vdso_image();
+  return store.get(vdso.build_id, "[vdso]", [&]() -> Result<std::vector<std::byte>> {
+    auto image = ElfImage::open(std::as_bytes(std::span(vdso.bytes)));
+    if (!image) return std::unexpected(image.error());
+    return build_table(*image, vdso.build_id);
+  });
+}
+
+class TableUnwinder final : public Unwinder {
+ public:
+  explicit TableUnwinder(const std::string& cache_dir) : store_(cache_dir) {}
+
+  void prepare(pid_t pid, const model::Mapping& mapping, const model::Module& module) override;
+  const UserStack& unwind(const RawStack& raw, const model::AddressSpace& space) override;
+  void forget_thread(pid_t tid) override { walks_.forget(tid); }
+  const UnwindStats& stats() const override { return stats_; }
+
+ private:
+  struct Process {
+    const model::AddressSpace* space = nullptr;
+    uint64_t generation = 0, tables = 0;  // of what `code` was made from
+    uint64_t version = 0;                 // of `code`; never used twice
+    CodeMap code;
+  };
+
+  const Process& process(pid_t pid, const model::AddressSpace& space);
+  void continue_truncated(const RawStack& raw, const Process& process, Walk& walk);
+  bool continue_by_chain(const RawStack& raw, const CodeMap& code, Walk& walk);
+  void take_chain(std::span<const uint64_t> chain, const CodeMap& code, Walk& walk);
+  const UserStack& counted(const UserStack& stack);
+
+  TableStore store_;
+  std::vector<std::shared_ptr<const Table>> tables_;  // by module id
+  std::vector<bool> prepared_;                        // by module id
+  uint64_t tables_version_ = 1;
+  std::unordered_map<pid_t, Process> processes_;
+  uint64_t next_version_ = 1;
+  WalkCache walks_;
+  UnwindStats stats_;
+};
+
+void TableUnwinder::prepare(pid_t pid, const model::Mapping& mapping, const model::Module& module) {
+  size_t id = module.id.value;
+  if (id < prepared_.size() && prepared_[id]) return;
+  std::shared_ptr<const Table> table;
+  if (module.kind == model::ModuleKind::vdso) {
+    table = load_vdso(store_);
+  } else if (module.kind == model::ModuleKind::elf) {
+    if (!module.build_id.empty()) table = store_.find(module.build_id);
+    if (!table) {
+      auto file =
+          os::open_module_file(pid, mapping.start, mapping.end, module.path, module.build_id);
+      struct stat status = {};
+      if (!file || ::fstat(file->fd.get(), &status) != 0) return;  // another process may have it
+      std::string identity = module.path + '\0' + std::to_string(status.st_dev) + ':' +
+                             std::to_string(status.st_ino) + ':' +
+                             std::to_string(status.st_mtim.tv_sec) + ':' +
+                             std::to_string(status.st_mtim.tv_nsec);
+      table = store_.get(file->build_id, identity,
+                         [&] { return build_from_fd(file->fd.get(), file->build_id); });
+    }
+  }
+  if (id >= prepared_.size()) {
+    prepared_.resize(id + 1);
+    tables_.resize(id + 1);
+  }
+  prepared_[id] = true;
+  tables_[id] = std::move(table);
+  ++tables_version_;
+}
+
+const TableUnwinder::Process& TableUnwinder::process(pid_t pid, const model::AddressSpace& space) {
+  if (processes_.size() >= kMaxProcesses && !processes_.contains(pid)) processes_.clear();
+  Process& p = processes_[pid];
+  if (p.space == &space && p.generation == space.generation() && p.tables == tables_version_)
+    return p;
+  p.space = &space;
+  p.generation = space.generation();
+  p.tables = tables_version_;
+  p.version = next_version_++;
+  p.code = CodeMap(space, [&](model::ModuleId id) {
+    return id.value < tables_.size() ? tables_[id.value] : nullptr;
+  });
+  return p;
+}
+
+const UserStack& TableUnwinder::unwind(const RawStack& raw, const model::AddressSpace& space) {
+  const Process& p = process(raw.pid, space);
+  if (const Walk* known = walks_.find(raw, p.version)) {
+    ++stats_.cache_hits;
+    return counted(known->stack);
+  }
+  Walk& walk = walks_.victim(raw.tid);
+  Walker<Arch>(raw, p.code, walk).run();
+  if (walk.stack.end != StackEnd::complete) continue_truncated(raw, p, walk);
+  walks_.stored(raw.tid, walk, p.version);
+  return counted(walk.stack);
+}
+
+void TableUnwinder::continue_truncated(const RawStack& raw, const Process& p, Walk& walk) {
+  if (walk.stack.frames.empty()) return take_chain(raw.fp_chain, p.code, walk);
+  if (walk.stack.end != StackEnd::copy_too_short && walk.stack.end != StackEnd::bad_memory) return;
+  if (walks_.join(raw.tid, walk, p.version)) return;
+  continue_by_chain(raw, p.code, walk);
+}
+
+// The kernel's chain goes on where ours ended, when it is certain where that is: it has the same
+// frames from the leaf on, or our last frame appears in it exactly once.
+bool TableUnwinder::continue_by_chain(const RawStack& raw, const CodeMap& code, Walk& walk) {
+  const auto& frames = walk.stack.frames;
+  auto chain = raw.fp_chain;
+  size_t last = frames.size() - 1;
+  size_t at = chain.size();
+  auto same_pc = [](const UserFrame& frame, uint64_t pc) { return frame.pc == pc; };
+  if (chain.size() > last && std::equal(frames.begin(), frames.end(), chain.begin(), same_pc)) {
+    at = last;
+  } else if (std::ranges::count(chain, frames[last].pc) == 1) {
+    at = static_cast<size_t>(std::ranges::find(chain, frames[last].pc) - chain.begin());
+  }
+  if (at + 1 >= chain.size()) return false;
+  take_chain(chain.subspan(at + 1), code, walk);
+  return true;
+}
+
+void TableUnwinder::take_chain(std::span<const uint64_t> chain, const CodeMap& code, Walk& walk) {
+  for (uint64_t pc : chain) {
+    if (pc >= Arch::kUserEnd) continue;  // the kernel's markers
+    if (pc == 0) break;
+    if (walk.stack.frames.size() >= kMaxFrames) {
+      walk.stack.end = StackEnd::too_deep;
+      return;
+    }
+    walk.stack.used_frame_pointers = true;
+    walk.stack.end = StackEnd::frame_pointers;
+    walk.stack.frames.push_back({pc, !walk.stack.frames.empty()});
+  }
+  walk.sps.clear();  // the chain has none, so nothing can be joined to this walk
+  if (!walk.stack.used_frame_pointers || walk.stack.frames.empty()) return;
+  const UserFrame& root = walk.stack.frames.back();
+  uint64_t address = root.pc - root.is_return_address;
+  const CodeRange* range = code.find(address);
+  if (!range || !range->table) return;
+  uint32_t row = range->table->find(address + range->to_text);
+  if (row < range->table->header->row_count && range->table->rows[row].type() == RowType::end) {
+    walk.stack.end = StackEnd::complete;
+  }
+}
+
+const UserStack& TableUnwinder::counted(const UserStack& stack) {
+  ++stats_.stacks;
+  stats_.complete += stack.end == StackEnd::complete;
+  stats_.joined += stack.joined;
+  ++stats_.ended[static_cast<size_t>(stack.end)];
+  return stack;
+}
+
+}  // namespace
+
+std::unique_ptr<Unwinder> Unwinder::create(const std::string& cache_dir) {
+  return std::make_unique<TableUnwinder>(cache_dir);
+}
+
+}  // namespace assay::unwind
