@@ -126,6 +126,7 @@ void judge(const Passes& passes, Report& report) {
   quality.lost_share =
       ratio(static_cast<double>(quality.lost_records),
             static_cast<double>(quality.samples + quality.waits + quality.lost_records));
+  quality.limits = limits_of(quality);
 }
 
 }  // namespace
@@ -163,9 +164,9 @@ Result<Report> analyse(const run::Reader& reader, const Options& options) {
   report.threads = std::move(times.threads);
   report.on_cpu = passes.on_cpu.finish(options.max_functions, options.max_paths);
   report.off_cpu = passes.off_cpu.finish(options.max_waits);
-  judge(passes, report);
   report.quality.accounting = times.accounting;
   report.quality.own_cost = *own_cost;
+  judge(passes, report);
   return report;
 }
 

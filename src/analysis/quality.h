@@ -48,7 +48,8 @@ struct Quality {
   OwnCost own_cost;
   bool finished = false;
   std::string end_reason;
-  std::vector<model::QualityNote> notes;
+  std::vector<model::QualityNote> notes;   // the capture's own
+  std::vector<model::QualityNote> limits;  // what the figures above say of the run, worst first
 };
 
 StackShares stack_shares(const CallTree& tree, const StackWeights& weights);
@@ -59,5 +60,8 @@ std::vector<UnresolvedModule> unresolved_modules(const CallTree& tree, const Sta
 
 // Fills what the run's own tables say: losses, notes, how it ended, what rate was asked for.
 void add_run_facts(const run::Contents& run, Quality& quality);
+
+// What limits the run's evidence, in words; empty when nothing does.
+std::vector<model::QualityNote> limits_of(const Quality& quality);
 
 }  // namespace assay::analysis

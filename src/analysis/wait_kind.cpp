@@ -86,9 +86,9 @@ std::string_view block_kind_id(BlockKind kind) {
 std::string_view block_kind_name(BlockKind kind) {
   switch (kind) {
     case BlockKind::network_receive:
-      return "network receive";
+      return "net receive";
     case BlockKind::network_send:
-      return "network send";
+      return "net send";
     case BlockKind::page_fault:
       return "page fault";
     case BlockKind::child:

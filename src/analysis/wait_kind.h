@@ -33,7 +33,7 @@ enum class BlockKind : uint8_t {
 inline constexpr int kBlockKindCount = 13;
 
 std::string_view block_kind_id(BlockKind kind);    // "network_receive": for programs
-std::string_view block_kind_name(BlockKind kind);  // "network receive": for people
+std::string_view block_kind_name(BlockKind kind);  // "net receive": for people
 
 // What a stack alone says. `unknown` where it says nothing.
 struct StackEvidence {

@@ -1,0 +1,65 @@
+#include "report/text.h"
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "report/printable.h"
+#include "report/text_page.h"
+#include "report/words.h"
+
+namespace assay::report {
+namespace {
+
+constexpr int kLabelColumns = 10;
+
+void labelled(TextPage& page, std::string_view label, std::string_view text) {
+  if (text.empty()) return;
+  page.line(left(label, kLabelColumns) + short_name(text, page.width() - kLabelColumns));
+}
+
+void write_header(const analysis::Report& report, TextPage& page) {
+  const model::RunInfo& info = report.info;
+  std::string target = info.target.empty() ? "a run" : info.target;
+  page.line(page.ink(Ink::bold, short_name("Assay: " + target, page.width())));
+  std::string window =
+      fmt::format("{} from {}", format_duration(report.window_ns), utc_time(info.utc_begin_ns));
+  labelled(page, "window", window);
+  labelled(page, "host", host_text(report));
+  labelled(page, "captured", capture_text(report));
+  labelled(page, "shown", report.selection);
+}
+
+void write_quality(const analysis::Report& report, TextPage& page) {
+  page.phrases(left("quality", kLabelColumns), quality_phrases(report.quality), kLabelColumns);
+  std::string indent(kLabelColumns, ' ');
+  for (const model::QualityNote& note : all_limits(report.quality)) {
+    page.paragraph(indent + page.ink(Ink::warning, "! "), note.topic + ": " + note.text,
+                   kLabelColumns + 2);
+    if (!note.remedy.empty()) {
+      page.paragraph(indent + "  try: ", note.remedy, kLabelColumns + 7);
+    }
+  }
+}
+
+void write_files(const analysis::Report& report, TextPage& page) {
+  if (report.run_path.empty()) return;
+  page.heading("Files");
+  labelled(page, "  run", report.run_path);
+  labelled(page, "  as JSON", fmt::format("assay report {} --format json", report.run_path));
+}
+
+}  // namespace
+
+std::string render_text(const analysis::Report& report, const Style& style) {
+  TextPage page(style);
+  write_header(report, page);
+  write_quality(report, page);
+  write_thread_time(report, page);
+  write_functions(report, page);
+  write_paths(report, page);
+  write_waits(report, page);
+  write_files(report, page);
+  return page.take();
+}
+
+}  // namespace assay::report

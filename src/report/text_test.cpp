@@ -1,0 +1,137 @@
+#include "report/text.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "report/markdown.h"
+#include "report/printable.h"
+#include "report/sample_report.h"
+
+namespace assay::report {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::vector<std::string> lines(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> all;
+  for (std::string line; std::getline(in, line);) all.push_back(line);
+  return all;
+}
+
+void expect_fits(const std::string& text, int width) {
+  for (const std::string& line : lines(text)) EXPECT_LE(display_width(line), width) << line;
+}
+
+// Compares with testdata/NAME; ASSAY_UPDATE_GOLDEN=1 writes it instead, to be read before
+// committing.
+void expect_golden(const std::string& name, const std::string& text) {
+  auto path = std::filesystem::path(__FILE__).parent_path() / "testdata" / name;
+  if (std::getenv("ASSAY_UPDATE_GOLDEN")) {
+    std::ofstream(path) << text;
+    return;
+  }
+  std::ifstream in(path);
+  ASSERT_TRUE(in) << path;
+  std::stringstream golden;
+  golden << in.rdbuf();
+  EXPECT_EQ(text, golden.str()) << "set ASSAY_UPDATE_GOLDEN=1 to accept";
+}
+
+TEST(Text, Golden) {
+  std::string text = render_text(analysed(sample_run()), {});
+  expect_golden("report.txt", text);
+  expect_fits(text, 100);
+}
+
+TEST(Markdown, Golden) {
+  expect_golden("report.md", render_markdown(analysed(sample_run())));
+}
+
+TEST(Text, TheSameRunGivesTheSameBytes) {
+  EXPECT_EQ(render_text(analysed(sample_run()), {}), render_text(analysed(sample_run()), {}));
+}
+
+TEST(Text, ColourOnlyWhenAskedAndItChangesNothingElse) {
+  analysis::Report report = analysed(sample_run());
+  std::string plain = render_text(report, {}), coloured = render_text(report, {true, 100});
+  EXPECT_EQ(plain.find('\x1b'), plain.npos);
+  EXPECT_NE(coloured.find('\x1b'), coloured.npos);
+  std::string stripped;
+  for (size_t i = 0; i < coloured.size(); ++i) {
+    if (coloured[i] == '\x1b') {
+      i = coloured.find('m', i);
+    } else {
+      stripped += coloured[i];
+    }
+  }
+  EXPECT_EQ(stripped, plain);
+}
+
+TEST(Text, FitsOtherWidths) {
+  for (int width : {80, 100, 132, 200}) {
+    expect_fits(render_text(analysed(sample_run()), {false, width}), width);
+    expect_fits(render_text(analysed(hostile_run()), {false, width}), width);
+  }
+}
+
+TEST(Text, EmptyRun) {
+  analysis::FakeRun run;
+  run.edit() = {};
+  std::string text = render_text(analysed(run), {});
+  EXPECT_THAT(text, HasSubstr("the run has no threads"));
+  EXPECT_THAT(text, HasSubstr("no samples"));
+  EXPECT_THAT(text, HasSubstr("the capture was killed"));
+  EXPECT_THAT(render_markdown(analysed(run)), HasSubstr("No samples"));
+}
+
+TEST(Text, RunWithoutSamples) {
+  analysis::FakeRun run;
+  auto thread = run.add_thread(run.add_process(1, "/opt/server"), 1, "main");
+  run.add_wait(thread, run.stack({"main", "k:ep_poll"}), 0, 400 * kNsPerMs);
+  std::string text = render_text(analysed(run), {});
+  EXPECT_THAT(text, HasSubstr("no samples were taken, though threads ran"));
+  EXPECT_THAT(text, HasSubstr("poll 40.0"));
+}
+
+TEST(Text, HostileNamesStayText) {
+  std::string text = render_text(analysed(hostile_run()), {});
+  for (char c : text) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20);
+  EXPECT_EQ(text.find("\xe2\x80\xae"), text.npos);
+  EXPECT_EQ(printable(text.substr(0, text.find('\n'))), text.substr(0, text.find('\n')));
+  expect_fits(text, 100);
+  EXPECT_LT(text.size(), 20'000u);
+}
+
+TEST(Markdown, HostileNamesStayText) {
+  std::string text = render_markdown(analysed(hostile_run()));
+  EXPECT_THAT(text, Not(HasSubstr("<script")));
+  EXPECT_THAT(text, Not(HasSubstr("@all")));
+  EXPECT_THAT(text, Not(HasSubstr("`rm`")));
+  for (char c : text) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20);
+  EXPECT_LT(text.size(), 60'000u);
+}
+
+TEST(Text, ManyProcessesAndPoolsAreSummed) {
+  analysis::FakeRun run;
+  for (int p = 0; p < 200; ++p) {
+    auto process = run.add_process(1000 + p, "/opt/server", "worker");
+    for (int t = 0; t < 12; ++t) {
+      auto thread = run.add_thread(process, 1000 * p + t, "pool" + std::to_string(t));
+      run.add_wait(thread, {}, 0, kNsPerSecond);
+    }
+  }
+  std::string text = render_text(analysed(run), {});
+  EXPECT_THAT(text, HasSubstr("… 192 more processes"));
+  EXPECT_THAT(text, HasSubstr("… 4 more pools"));
+  EXPECT_LT(lines(text).size(), 150u);
+}
+
+}  // namespace
+}  // namespace assay::report

@@ -1,0 +1,29 @@
+// Phrases that text and Markdown share: the same figures in the same words.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/report.h"
+
+namespace assay::report {
+
+std::string utc_time(int64_t utc_ns);                    // 2026-11-15 05:21:12 UTC
+std::string grouped(uint64_t count);                     // 1,234,567
+std::string interval_text(const analysis::Estimate& e);  // 10.6–14.2 %
+std::string percent_of(int64_t part, int64_t whole);     // 12.3, without the sign; "–" of nothing
+std::string host_text(const analysis::Report& report);   // empty when the run does not say
+std::string capture_text(const analysis::Report& report);
+std::string where_text(const std::string& file, uint32_t line, const std::string& module);
+std::string process_text(const model::Process& process);
+
+// One sentence per figure of the quality section, most important first.
+std::vector<std::string> quality_phrases(const analysis::Quality& quality);
+// The run's notes and the limits its figures show.
+std::vector<model::QualityNote> all_limits(const analysis::Quality& quality);
+
+// "lock 45.1", "poll 30.0": shares of wall time, largest first, none below 0.05 %.
+std::vector<std::string> blocked_phrases(const analysis::TimeSplit& time);
+std::string pools_text(const analysis::WaitSummary& wait);  // worker-* 83 %, io-* 17 %
+
+}  // namespace assay::report
