@@ -1,0 +1,77 @@
+# The front door. Everything here is a short name for a CMake preset or a script; see `make help`.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := release
+
+JOBS ?= $(shell nproc)
+# Tests measure time on a live kernel, so by default they run one after the other.
+TEST_JOBS ?= 1
+PREFIX ?= /usr/local
+RUN_CLANG_TIDY ?= $(firstword $(shell command -v run-clang-tidy-19 run-clang-tidy))
+CLANG_FORMAT ?= clang-format
+
+SOURCES = git ls-files -z -- '*.cpp' '*.h'
+
+say = @printf '\n== %s\n' "$(1)"
+
+.PHONY: release
+release: ## build the release preset (the default)
+	@scripts/install-deps --check --only build
+	$(call say,building assay (preset release))
+	@cmake --preset release
+	@cmake --build --preset release -j $(JOBS)
+	@echo "built: build/release/src/assay"
+
+.PHONY: deps
+deps: ## install the packages that build, tests and benchmarks want
+	@scripts/install-deps
+
+.PHONY: deps-build
+deps-build:
+	@scripts/install-deps --only build
+
+.PHONY: demo
+demo: deps-build release ## profile the lab's demo server under its own load, print the report
+	@scripts/demo
+
+.PHONY: test
+test: deps release ## build, then run every test
+	$(call say,running every test (ctest in build/release, $(TEST_JOBS) at a time))
+	@ctest --test-dir build/release --output-on-failure -j $(TEST_JOBS)
+
+.PHONY: test-asan
+test-asan: deps-build ## unit tests under AddressSanitizer and UBSan
+	$(call say,building the unit tests with ASan and UBSan (preset asan-ubsan))
+	@cmake --preset asan-ubsan
+	@cmake --build --preset asan-ubsan -j $(JOBS)
+	$(call say,running the unit tests with ASan and UBSan)
+	@ctest --test-dir build/asan-ubsan -L unit --output-on-failure -j $(JOBS)
+
+.PHONY: bench
+bench: deps release ## overhead side by side with perf and bpftrace (BENCH="--rounds 10 --only redis")
+	$(call say,measuring overhead)
+	@bench/overhead $(BENCH)
+
+.PHONY: format
+format: ## rewrite every C++ file in the house style
+	@$(SOURCES) | xargs -0 $(CLANG_FORMAT) -i
+	@git status --short
+
+.PHONY: lint
+lint: ## clang-tidy over src/, lab/ and tests/, as compile_commands.json has them
+	@scripts/install-deps --only build --only tools
+	@cmake --preset release
+	$(call say,clang-tidy)
+	@"$(RUN_CLANG_TIDY)" -quiet -j $(JOBS) -p build/release '^$(CURDIR)/(src|lab|tests)/'
+
+.PHONY: install
+install: release ## install to PREFIX (default /usr/local); DESTDIR is honoured
+	@cmake --install build/release --prefix "$(PREFIX)"
+
+.PHONY: clean
+clean: ## remove build/
+	@rm -rf build
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

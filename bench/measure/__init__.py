@@ -1,0 +1,1 @@
+"""The parts of bench/overhead: workloads to slow down, profilers that do it, and the table."""

@@ -1,0 +1,52 @@
+# fish completion for assay. Options stand in one block per command; tests/completions_test.py compares
+# them with `assay COMMAND --help`.
+
+function __assay_ports
+    cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | while read -l _number address _remote state _rest
+        test "$state" = 0A; and math 0x(string split -r -m 1 : -- $address)[2]
+    end | sort -un
+end
+
+function __assay_target -a command
+    complete -c assay -n "__fish_seen_subcommand_from $command" -l pid -x -a '(__fish_complete_pids)' -d 'process id'
+    complete -c assay -n "__fish_seen_subcommand_from $command" -l name -x -a '(cat /proc/*/comm 2>/dev/null | sort -u)' -d 'thread or program name'
+    complete -c assay -n "__fish_seen_subcommand_from $command" -l exe -r -F -d 'program file'
+    complete -c assay -n "__fish_seen_subcommand_from $command" -l port -x -a '(__assay_ports)' -d 'port that it listens on'
+    complete -c assay -n "__fish_seen_subcommand_from $command" -l cgroup -x -a '(__fish_complete_directories)' -d 'control group'
+end
+
+set -l commands record report sql doctor
+
+complete -c assay -f
+complete -c assay -s h -l help -d 'show help'
+complete -c assay -n "not __fish_seen_subcommand_from $commands" -l version -d 'show the version'
+complete -c assay -n "not __fish_seen_subcommand_from $commands" -a record -d 'capture a server, on-CPU and off-CPU, into one run file'
+complete -c assay -n "not __fish_seen_subcommand_from $commands" -a report -d 'say what a run shows'
+complete -c assay -n "not __fish_seen_subcommand_from $commands" -a sql -d 'query a run'
+complete -c assay -n "not __fish_seen_subcommand_from $commands" -a doctor -d 'say what this machine allows, and how to allow more'
+
+# record
+__assay_target record
+complete -c assay -n '__fish_seen_subcommand_from record' -l no-children -d 'leave child processes out'
+complete -c assay -n '__fish_seen_subcommand_from record' -l for -x -a '10s 30s 1m 5m' -d 'how long'
+complete -c assay -n '__fish_seen_subcommand_from record' -l freq -x -a '49 99 199 499 999' -d 'samples per second and CPU'
+complete -c assay -n '__fish_seen_subcommand_from record' -s o -l output -r -F -d 'run file'
+complete -c assay -n '__fish_seen_subcommand_from record' -l overwrite -d 'replace an existing run'
+complete -c assay -n '__fish_seen_subcommand_from record' -l quiet -d 'no progress'
+complete -c assay -n '__fish_seen_subcommand_from record' -l json -d 'results as JSON'
+
+# report
+complete -c assay -n '__fish_seen_subcommand_from report' -l format -x -a 'text md json' -d 'form of the report'
+complete -c assay -n '__fish_seen_subcommand_from report' -s o -l output -r -F -d 'write to a file'
+complete -c assay -n '__fish_seen_subcommand_from report' -l no-colour -d 'plain text'
+complete -c assay -n '__fish_seen_subcommand_from report' -l json -d 'as --format json'
+complete -c assay -n '__fish_seen_subcommand_from report' -k -a '(__fish_complete_suffix .assay)'
+
+# sql
+complete -c assay -n '__fish_seen_subcommand_from sql' -l json -d 'rows as JSON'
+complete -c assay -n '__fish_seen_subcommand_from sql' -k -a '(__fish_complete_suffix .assay)'
+
+# doctor
+__assay_target doctor
+complete -c assay -n '__fish_seen_subcommand_from doctor' -l json -d 'results as JSON'
+complete -c assay -n '__fish_seen_subcommand_from doctor' -l no-colour -d 'plain text'

@@ -1,0 +1,42 @@
+// --per-second threads are born and die: each works for --work-us of CPU, sleeps as long, and ends.
+#include <algorithm>
+#include <deque>
+#include <thread>
+
+#include "truth.h"
+
+namespace {
+
+void live_shortly(int64_t work_ns) {
+  truth::Truth self("short-lived");
+  truth::burn_cpu_ns(work_ns);
+  self.wait([&] { std::this_thread::sleep_for(std::chrono::nanoseconds(work_ns)); });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  truth::Arguments arguments(argc, argv, {{"per-second", 1000}, {"work-us", 100}});
+  truth::Deadline deadline(arguments);
+  truth::Truth main_thread("");
+  std::thread spawner([&] {
+    truth::Truth self("spawner");
+    constexpr size_t kAlive =
+        64;  // at most; a slow machine then spawns fewer, and the lines say how many
+    int64_t interval = 1'000'000'000 / std::max(arguments["per-second"], 1L);
+    std::deque<std::thread> alive;
+    for (int64_t next = truth::now_ns(); !deadline.passed();) {
+      if (alive.size() == kAlive) {
+        self.wait([&] { alive.front().join(); });
+        alive.pop_front();
+      }
+      alive.emplace_back(live_shortly, arguments["work-us"] * 1000);
+      next += interval;
+      if (next > truth::now_ns()) self.wait([&] { return deadline.sleep_until(next); });
+    }
+    for (auto& thread : alive) self.wait([&] { thread.join(); });
+  });
+  deadline.wait_for_end(main_thread);
+  spawner.join();
+  truth::print_truths();
+}
