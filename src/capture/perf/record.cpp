@@ -192,9 +192,9 @@ void parse_body(const perf_event_header& header, Cursor& in, Record& record) {
     case PERF_RECORD_MMAP2:
       record.body = parse_mmap2(in, header.misc);
       break;
-    case PERF_RECORD_COMM:
-      in.take<int32_t>();
-      in.take<int32_t>();
+    case PERF_RECORD_COMM:  // the trailer tells who wrote the name, which may be another thread
+      record.head.pid = in.take<int32_t>();
+      record.head.tid = in.take<int32_t>();
       record.body = CommRecord{(header.misc & PERF_RECORD_MISC_COMM_EXEC) != 0, in.take_text()};
       break;
     case PERF_RECORD_FORK:

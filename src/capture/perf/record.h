@@ -1,6 +1,6 @@
 // Perf records: bytes of the kernel's ring become typed values.
 //
-// In: one record at a time, as the kernel wrote it (perf_event_open(2), "MMAP layout"). Out: a Record
+// In: one record at a time, 8-byte aligned, as the kernel wrote it (perf_event_open(2)). Out: a Record
 // whose spans point into those bytes. Every size is checked against the record's end: a malformed
 // record yields nullopt and is counted by the caller, never read beyond.
 // Threads: pure functions.
@@ -24,7 +24,7 @@ namespace assay::capture {
 // Which of our events a sample belongs to.
 enum class EventKind : uint8_t { side_band, on_cpu, off_cpu, waking, unknown };
 
-// What all records carry.
+// What all records carry. pid and tid: whom the record is about.
 struct RecordHead {
   TimeNs time = 0;
   pid_t pid = 0;
