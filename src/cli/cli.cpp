@@ -78,8 +78,8 @@ int run(int argc, char** argv) {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(make_record_command(app));
   commands.push_back(make_report_command(app));
-  //  commands.push_back(make_sql_command(app));
-  //  commands.push_back(make_doctor_command(app));
+  commands.push_back(make_sql_command(app));
+  commands.push_back(make_doctor_command(app));
   try {
     app.parse(own, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,0 +1,60 @@
+// Runs programs and assay for the tests of tests/kernel, and reads what they print.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace assay::kernel_test {
+
+struct Finished {
+  int exit_code = -1;
+  std::string out;
+  std::string err;
+};
+
+// Runs to the end. Never longer than `limit_s`: then it is killed and exit_code is 124.
+Finished run(const std::vector<std::string>& argv, int limit_s = 120);
+
+// A program that runs beside the test; killed (SIGKILL) by the destructor if it still does.
+class Background {
+ public:
+  explicit Background(const std::vector<std::string>& argv);
+  ~Background();
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+
+  pid_t pid() const { return pid_; }
+  std::string read_line();   // from its stdout; blocks
+  void signal(int number) const;
+  Finished wait();           // the rest of its stdout
+
+ private:
+  pid_t pid_ = -1;
+  int out_ = -1;
+};
+
+std::string assay();                            // path of the binary under test
+std::string program(const std::string& name);   // path of a program with known behaviour
+std::string run_file(const std::string& name);  // a fresh path in the test's temporary directory
+
+// Rows of a query as JSON objects. Fails the test when the query does.
+std::vector<nlohmann::json> sql(const std::string& run_path, const std::string& query);
+nlohmann::json report(const std::string& run_path);
+
+// What a program of tests/kernel/programs printed about one of its threads.
+struct Truth {
+  pid_t pid = 0, tid = 0;
+  std::string name;
+  int64_t begin_ns = 0, wall_ns = 0, cpu_ns = 0, wait_ns = 0, waits = 0;
+};
+std::vector<Truth> parse_truths(const std::string& out);
+
+// Why tests that need the kernel's events cannot run here; empty when they can.
+std::string why_skipped();
+
+}  // namespace assay::kernel_test

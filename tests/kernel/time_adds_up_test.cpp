@@ -1,0 +1,168 @@
+// Promise 1: for each thread, on-CPU + run-queue + blocked = wall, and all of it agrees with what the
+// program measured of itself.
+//
+// Programs are launched by `assay record -- PROGRAM`, so that the capture covers their whole life and
+// both sides speak of the same time. Tolerances: 2 % of the thread's life, plus 20 ms for what lies
+// between a thread's first instruction and its own first clock reading (start-up under load), plus, for
+// on-CPU time from samples, four standard errors of a count of samples.
+#include <cmath>
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "harness.h"
+
+namespace assay::kernel_test {
+namespace {
+
+constexpr double kTolerance = 0.02;
+constexpr double kStartUpNs = 20e6;
+
+struct Measured {
+  int64_t wall_ns = 0;
+  int64_t waits_ns = 0;      // all of it off the CPU
+  int64_t blocked_ns = 0;    // not preempted: what a program times around a blocking call
+  int64_t preempted_ns = 0;
+  int64_t samples_ns = 0;
+  int64_t samples = 0;
+  int64_t blocked_waits = 0;
+  int64_t running_ns() const { return wall_ns - waits_ns; }
+};
+
+std::map<pid_t, Measured> measure(const std::string& path) {
+  std::map<pid_t, Measured> threads;
+  nlohmann::json run_report = report(path);
+  for (const auto& thread : run_report["threads"]) threads[thread["tid"]].wall_ns += thread["wall_ns"].get<int64_t>();
+  for (const auto& row : sql(path, "SELECT tid, flags LIKE '%preempted%' AS preempted, count(*) AS n, "
+                                   "sum(duration_ns) AS ns FROM waits GROUP BY 1, 2")) {
+    Measured& thread = threads[row["tid"]];
+    int64_t ns = row["ns"];
+    thread.waits_ns += ns;
+    if (row["preempted"].get<int>() != 0) {
+      thread.preempted_ns += ns;
+    } else {
+      thread.blocked_ns += ns;
+      thread.blocked_waits += row["n"].get<int64_t>();
+    }
+  }
+  for (const auto& row : sql(path, "SELECT tid, count(*) AS n, sum(weight_ns) AS ns FROM samples GROUP BY 1")) {
+    threads[row["tid"]].samples_ns = row["ns"];
+    threads[row["tid"]].samples = row["n"];
+  }
+  return threads;
+}
+
+class TimeAddsUp : public testing::Test {
+ protected:
+  void SetUp() override {
+    static const std::string why = why_skipped();
+    if (!why.empty()) GTEST_SKIP() << why;
+  }
+
+  // Records the program's whole life and keeps both accounts.
+  void record(const std::string& name, std::vector<std::string> arguments) {
+    path = run_file(name);
+    std::vector<std::string> argv{assay(), "record", "-q", "-o", path, "--", program(name)};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    Finished finished = run(argv);
+    ASSERT_EQ(finished.exit_code, 0) << finished.err;
+    truths = parse_truths(finished.out);
+    ASSERT_FALSE(truths.empty()) << finished.out;
+    measured = measure(path);
+  }
+
+  void expect_accounts_agree(bool compare_waits = true) {
+    for (const Truth& truth : truths) {
+      SCOPED_TRACE(truth.name + " " + std::to_string(truth.tid));
+      ASSERT_TRUE(measured.contains(truth.tid)) << "the thread is missing from the run";
+      const Measured& thread = measured[truth.tid];
+      double slack = kTolerance * static_cast<double>(truth.wall_ns) + kStartUpNs;
+      EXPECT_NEAR(thread.wall_ns, truth.wall_ns, slack) << "life";
+      EXPECT_NEAR(thread.running_ns(), truth.cpu_ns, slack) << "on-CPU time by switches";
+      if (compare_waits) EXPECT_NEAR(thread.blocked_ns, truth.wait_ns, slack) << "time waited";
+      double one = thread.samples > 0 ? static_cast<double>(thread.samples_ns) / static_cast<double>(thread.samples) : 1e7;
+      double error = 4 * one * std::sqrt(std::max<double>(1, static_cast<double>(thread.samples)));
+      EXPECT_NEAR(thread.samples_ns, truth.cpu_ns, slack + error) << "on-CPU time by samples";
+    }
+  }
+
+  void expect_nothing_lost() {
+    auto lost = sql(path, "SELECT coalesce(sum(count), 0) AS n FROM loss");
+    ASSERT_EQ(lost.size(), 1u);
+    EXPECT_EQ(lost[0]["n"].get<int64_t>(), 0);
+  }
+
+  std::string path;
+  std::vector<Truth> truths;
+  std::map<pid_t, Measured> measured;
+};
+
+TEST_F(TimeAddsUp, BusyForAShare) {
+  record("busy_share", {"--percent", "30", "--for", "2"});
+  expect_accounts_agree();
+  expect_nothing_lost();
+}
+
+TEST_F(TimeAddsUp, Sleeping) {
+  record("sleeper", {"--for", "2"});
+  expect_accounts_agree();
+}
+
+TEST_F(TimeAddsUp, ContendedMutex) {
+  record("mutex_contend", {"--threads", "4", "--hold-us", "50", "--for", "2"});
+  // lock() that does not block is a wait to the program and none to the kernel, and the other way
+  // round a preemption inside lock() is: both are small here against the time blocked.
+  expect_accounts_agree();
+}
+
+TEST_F(TimeAddsUp, PipePingPong) {
+  record("pipe_pingpong", {"--pin", "--for", "2"});
+  expect_accounts_agree();
+  auto rows = sql(path, "SELECT count(*) AS n FROM waits");
+  EXPECT_GT(rows.at(0)["n"].get<int64_t>(), 10000) << "every hand-off is a wait";
+}
+
+TEST_F(TimeAddsUp, MoreThreadsThanCpus) {
+  record("oversubscribed", {"--threads", "8", "--for", "2"});
+  expect_accounts_agree();
+  int64_t preempted = 0;
+  int64_t blocked = 0;
+  for (const Truth& truth : truths) {
+    if (truth.cpu_ns < truth.wall_ns / 100) continue;  // the main thread waits for the others
+    preempted += measured[truth.tid].preempted_ns;
+    blocked += measured[truth.tid].blocked_ns;
+  }
+  EXPECT_GT(preempted, 20 * blocked) << "waiting for a CPU is not blocking";
+}
+
+TEST_F(TimeAddsUp, ThreadsBlockedThroughout) {
+  record("blocked_forever", {"--for", "2"});
+  expect_accounts_agree();
+}
+
+TEST_F(TimeAddsUp, ForkedChildren) {
+  record("fork_tree", {"--for", "2"});
+  expect_accounts_agree();
+}
+
+TEST_F(TimeAddsUp, AcrossExec) {
+  record("exec_chain", {"--for", "2"});
+  auto images = sql(path, "SELECT count(*) AS n FROM process");
+  EXPECT_GE(images.at(0)["n"].get<int>(), 2) << "exec makes a new process of the run";
+  expect_nothing_lost();
+}
+
+TEST_F(TimeAddsUp, ThreadsThatComeAndGo) {
+  record("thread_churn", {"--per-second", "1000", "--for", "2"});
+  int64_t threads = sql(path, "SELECT count(*) AS n FROM thread").at(0)["n"];
+  EXPECT_GT(threads, 200) << "short threads are in the run";
+  for (const auto& thread : report(path)["threads"]) {
+    int64_t sum = thread["user_ns"].get<int64_t>() + thread["kernel_ns"].get<int64_t>() +
+                  thread["runqueue_ns"].get<int64_t>() + thread["idle_ns"].get<int64_t>();
+    for (const auto& [kind, ns] : thread["blocked_ns"].items()) sum += ns.get<int64_t>();
+    ASSERT_EQ(sum, thread["wall_ns"].get<int64_t>()) << thread.dump();
+  }
+}
+
+}  // namespace
+}  // namespace assay::kernel_test
