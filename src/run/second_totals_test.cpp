@@ -25,7 +25,7 @@ TEST(SecondTotals, AWaitIsSplitOverItsFirstAndLastSecond) {
   EXPECT_EQ(totals[0].blocked_ns, 750'000'000);
   EXPECT_EQ(totals[1].second, 14);
   EXPECT_EQ(totals[1].waits, 0);
-  EXPECT_EQ(totals[1].blocked_ns, 250'000'000);
+  EXPECT_EQ(totals[1].blocked_ns, 500'000'000);
   EXPECT_EQ(totals[1].runqueue_ns, 250'000'000);
 }
 

@@ -234,9 +234,13 @@ int best_index(sqlite3_vtab*, sqlite3_index_info* info) {
 }
 
 template <class Row>
-int connect(sqlite3* handle, void* source, int, const char* const*, sqlite3_vtab** out, char**) {
+int connect(sqlite3* handle, void* source, int, const char* const*, sqlite3_vtab** out,
+            char** error) {
   int code = sqlite3_declare_vtab(handle, Shape<Row>::kDeclaration);
-  if (code != SQLITE_OK) return code;
+  if (code != SQLITE_OK) {
+    *error = sqlite3_mprintf("%s", sqlite3_errmsg(handle));
+    return code;
+  }
   auto table = std::make_unique<Table>();
   table->source = static_cast<const SqlSource*>(source);
   *out = table.release();
@@ -368,7 +372,8 @@ Result<void> register_sql_tables(const SqlSource& source) {
                                    nullptr, nullptr, nullptr)}) {
     if (code != SQLITE_OK) return source.database.failure("cannot be queried", code);
   }
-  return {};
+  // Declares the tables now: later, the caller's authorizer would take it for a CREATE TABLE.
+  return source.database.execute("SELECT 1 FROM samples, waits WHERE 0");
 }
 
 }  // namespace assay::run

@@ -35,7 +35,7 @@ class RunSql : public testing::Test {
     };
     auto done = run_sql(path_, query, sink);
     if (!done) answer.error = done.error().text();
-    if (done) EXPECT_EQ(*done, answer.rows.size());
+    EXPECT_EQ(done.value_or(answer.rows.size()), answer.rows.size());
     return answer;
   }
   int64_t number(const std::string& query) {
@@ -188,7 +188,7 @@ TEST_F(RunSql, NothingCanBeWrittenOrReached) {
 
 TEST_F(RunSql, WrongQueriesSayWhy) {
   EXPECT_THAT(ask("SELEC 1").error, HasSubstr("syntax error"));
-  EXPECT_THAT(ask("SELECT nothing FROM waits").error, HasSubstr("no such column: nothing"));
+  EXPECT_THAT(ask("SELECT nonsense FROM waits").error, HasSubstr("no such column: nonsense"));
   EXPECT_THAT(ask("").error, HasSubstr("empty"));
   EXPECT_THAT(ask("  -- only a comment").error, HasSubstr("empty"));
   EXPECT_THAT(ask("SELECT 1; SELECT 2").error, HasSubstr("one query at a time"));
