@@ -36,17 +36,20 @@ Check missing(std::string name, std::string detail, std::string cost, std::strin
 
 // Inside a container the host's settings are not ours to change: the remedy is a way to start it.
 std::string privilege_remedy(const os::Capabilities& machine, const std::string& otherwise) {
+  std::string start;
   if (machine.container == "kubernetes") {
-    return "give the pod securityContext.capabilities.add: [PERFMON, SYS_PTRACE, SYSLOG] and "
-           "seccompProfile.type: Unconfined";
-  }
-  if (machine.container == "docker" || machine.container == "podman") {
-    return fmt::format(
+    start =
+        "give the pod securityContext.capabilities.add: [PERFMON, SYS_PTRACE, SYSLOG] and "
+        "seccompProfile.type: Unconfined";
+  } else if (machine.container == "docker" || machine.container == "podman") {
+    start = fmt::format(
         "{} run --cap-add PERFMON --cap-add SYS_PTRACE --cap-add SYSLOG --security-opt "
         "seccomp=unconfined …",
         machine.container);
+  } else {
+    return otherwise;
   }
-  return otherwise;
+  return machine.uid == 0 ? start : "run as root; if the container refuses that too: " + start;
 }
 
 Check check_events(const os::Capabilities& machine, const EventProbe& probe) {
@@ -172,7 +175,7 @@ Check check_pmu(const os::Capabilities& machine, const EventProbe& probe) {
       machine.pmu.empty() ? "this machine shows none (a virtual machine, usually)"
                           : "there (" + machine.pmu + "), but cycles could not be opened",
       "samples are taken by timer (cpu-clock): code that runs with interrupts off is not seen",
-      machine.pmu.empty() ? "give the virtual machine a PMU (QEMU: -cpu host,pmu=on), or none"
+      machine.pmu.empty() ? "give the virtual machine a PMU (QEMU: -cpu host,pmu=on)"
                           : privilege_remedy(machine, kParanoidRemedy));
 }
 
@@ -192,7 +195,9 @@ Check check_kernel_names(const os::Capabilities& machine) {
   if (machine.kernel_addresses) return ok(name, "/proc/kallsyms shows addresses" + setting);
   return limited(
       name, "/proc/kallsyms shows no addresses" + setting, "kernel frames have no names",
-      privilege_remedy(machine, "sudo sysctl -w kernel.kptr_restrict=0, or run as root"));
+      privilege_remedy(
+          machine,
+          "sudo sysctl -w kernel.kptr_restrict=0 kernel.perf_event_paranoid=1, or run as root"));
 }
 
 Check check_wakeups(const EventProbe& probe) {
