@@ -110,6 +110,19 @@ std::optional<LimitRow> parse_limit(std::string_view limits, std::string_view na
   return std::nullopt;
 }
 
+std::vector<int> parse_cpu_list(std::string_view text) {
+  constexpr uint64_t kMostCpus = 1 << 16;
+  std::vector<int> cpus;
+  for (std::string_view part : split(trim(text), ',')) {
+    size_t dash = part.find('-');
+    auto first = parse_u64(part.substr(0, dash));
+    auto last = dash == part.npos ? first : parse_u64(part.substr(dash + 1));
+    if (!first || !last || *last < *first || *last >= kMostCpus) return {};
+    for (uint64_t cpu = *first; cpu <= *last; ++cpu) cpus.push_back(static_cast<int>(cpu));
+  }
+  return cpus;
+}
+
 bool shows_addresses(std::string_view kallsyms) {
   for (std::string_view line : split(kallsyms, '\n')) {
     std::string_view address = line.substr(0, line.find(' '));
@@ -148,6 +161,9 @@ Capabilities read_capabilities(const SystemRoots& roots) {
     found.open_files_hard_limit = files.hard;
     found.locked_memory_limit_bytes =
         parse_limit(*limits, "Max locked memory").value_or(LimitRow{}).soft;
+  }
+  if (auto text = read_text_file(roots.sys + "/devices/system/cpu/online")) {
+    found.online_cpus = parse_cpu_list(*text);
   }
   found.container = find_container(roots);
   if (auto text = read_text_file(roots.sys + "/kernel/security/lockdown")) {

@@ -50,6 +50,8 @@ struct Capabilities {
   uint64_t locked_memory_limit_bytes = 0;
   uint64_t open_files_limit = 0, open_files_hard_limit = 0;
 
+  std::vector<int> online_cpus;
+
   std::string container;  // "docker", "podman", "kubernetes", "lxc", …; empty: none found
   std::string
       lockdown;      // "none", "integrity", "confidentiality"; empty: the kernel has no lockdown
@@ -70,6 +72,9 @@ struct LimitRow {
   uint64_t soft = 0, hard = 0;
 };
 std::optional<LimitRow> parse_limit(std::string_view limits, std::string_view name);
+
+// "0-2,5" as 0, 1, 2, 5; empty when it is no such list.
+std::vector<int> parse_cpu_list(std::string_view text);
 
 // Whether the text of /proc/kallsyms (or its beginning) holds an address that is not zero.
 bool shows_addresses(std::string_view kallsyms);

@@ -100,6 +100,13 @@ TEST_F(CapabilitiesTest, RecognisesContainers) {
   EXPECT_EQ(read().container, "kubernetes");
 }
 
+TEST(CpuList, ReadsRanges) {
+  EXPECT_EQ(parse_cpu_list("0-2,5\n"), (std::vector<int>{0, 1, 2, 5}));
+  for (const char* bad : {"", "\n", "a", "3-1", "0-", "1,", "0-99999999999", "-1"}) {
+    EXPECT_TRUE(parse_cpu_list(bad).empty()) << bad;
+  }
+}
+
 TEST(KernelAddresses, HiddenOnesAreZero) {
   EXPECT_FALSE(shows_addresses("0000000000000000 T _text\n0000000000000000 T a\n"));
   EXPECT_FALSE(shows_addresses("0000000000001000 A cpu_tss_rw\n"));
@@ -110,6 +117,7 @@ TEST(KernelAddresses, HiddenOnesAreZero) {
 TEST(CapabilitiesReal, AgreesWithTheSystemCalls) {
   Capabilities found = read_capabilities();
   EXPECT_EQ(found.uid, ::geteuid());
+  EXPECT_EQ(found.online_cpus.size(), static_cast<size_t>(::sysconf(_SC_NPROCESSORS_ONLN)));
   rlimit files{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
   EXPECT_EQ(found.open_files_limit,

@@ -17,6 +17,10 @@ std::string age(uint64_t start_ticks) {
   TimeNs started_ns = 0;
   if (__builtin_mul_overflow(start_ticks, ns_per_tick, &started_ns)) return "at an unknown time";
   int64_t seconds = std::max<int64_t>(0, boottime_ns() - started_ns) / kNsPerSecond;
+  constexpr int64_t kSecondsPerMinute = 60;
+  if (seconds < kSecondsPerMinute) return fmt::format("{} s ago", seconds);
+  if (seconds < 2 * kSecondsPerMinute)
+    return fmt::format("1 m {:02} s ago", seconds % kSecondsPerMinute);
   return format_duration(seconds * kNsPerSecond) + " ago";
 }
 

@@ -157,7 +157,9 @@ class Resolver {
     auto forbidden = std::ranges::count_if(table_.all(), &ProcessEntry::exe_forbidden);
     if (!same_name.empty()) {
       error.what += "; of the same name:" + candidate_lines(table_, proc_, same_name);
-      error.remedy = fmt::format("{} --pid {}", surroundings_.command, same_name.front());
+      error.remedy = table_.find(same_name.front())->exe_forbidden
+                         ? sudo(describe(spec_))
+                         : fmt::format("{} --pid {}", surroundings_.command, same_name.front());
     } else if (forbidden > 0) {
       error.what +=
           fmt::format(", as far as may be seen: {} processes belong to other users", forbidden);
