@@ -12,11 +12,14 @@
 #include <fmt/format.h>
 
 #include "elfutils_unwinder.h"
+#include "unwind/arch_x86_64.h"
 #include "unwind/testing/stack_recorder.h"
+#include "unwind/walker.h"
 
 namespace {
 
 using namespace assay;
+using unwind::Walk;
 using unwind::testing::Playback;
 using unwind::testing::RecordedEvent;
 using unwind::testing::StackRecorder;
@@ -28,9 +31,9 @@ struct Difference {
 };
 
 struct Totals {
-  uint64_t samples = 0, equal = 0, ours_longer = 0, complete = 0, frame_pointers = 0;
+  uint64_t samples = 0, equal = 0, complete = 0, frame_pointers = 0;
   uint64_t our_frames = 0, their_frames = 0;
-  std::map<std::string, uint64_t> ends;
+  std::map<std::string, Difference> ends;
   std::map<std::string, Difference> differences;
 };
 
@@ -46,7 +49,7 @@ std::string describe_all(const unwind::UserStack& ours,
                          const std::vector<bench::ElfutilsUnwinder::Frame>& theirs, size_t from,
                          const model::AddressSpace& space, const model::ModuleTable& modules) {
   std::string out;
-  for (size_t i = from > 2 ? from - 2 : 0; i < from + 3; ++i) {
+  for (size_t i = from > 3 ? from - 3 : 0; i < from + 2; ++i) {
     out += fmt::format("      {:>3} {:<46} {}\n", i,
                        i < ours.frames.size() ? describe(ours.frames[i].pc, space, modules) : "-",
                        i < theirs.size() ? describe(theirs[i].pc, space, modules) : "-");
@@ -76,93 +79,126 @@ class Comparison {
 
   // Walks every sample with elfutils and with ours, and compares.
   void compare() {
-    Playback playback;
-    auto ours = unwind::Unwinder::create("");
-    play(
-        playback,
-        [&](const RecordedEvent& e, const unwind::RawStack& raw, const model::AddressSpace& space) {
-          const unwind::UserStack& stack = ours->unwind(raw, space);
-          compare_one(stack, theirs(e.pid, space, playback.modules()).unwind(raw), space,
-                      playback.modules());
+    ours_ = unwind::Unwinder::create("");
+    playback_.play(
+        events_,
+        [&](pid_t, const model::Mapping& mapping, const model::Module& module) {
+          ours_->prepare(0, mapping, module);
+          if (module.id.value >= tables_.size()) tables_.resize(module.id.value + 1);
+          auto& table = tables_[module.id.value];
+          if (!table) table = unwind::testing::load_table(module);
         },
-        *ours);
+        [&](const RecordedEvent& e, const model::AddressSpace& space) {
+          if (e.registers.known == 0) return;  // taken while the kernel built the process
+          Sample s = prepare(e, space);
+          const unwind::UserStack& stack = ours_->unwind(s.raw, space);
+          compare_one(stack, s.elfutils->unwind(s.raw), space);
+          samples_.push_back(s);
+        });
   }
 
-  // Nanoseconds per frame of our walk over the same samples. `fresh`: without remembered walks.
-  double time_ours(bool fresh) {
-    Playback playback;
-    auto ours = unwind::Unwinder::create("");
-    uint64_t frames = 0;
-    Clock::duration spent{};
-    play(
-        playback,
-        [&](const RecordedEvent& e, const unwind::RawStack& raw, const model::AddressSpace& space) {
-          if (fresh) ours->forget_thread(e.tid);
-          auto begin = Clock::now();
-          frames += ours->unwind(raw, space).frames.size();
-          spent += Clock::now() - begin;
-        },
-        *ours);
-    return per_frame(spent, frames);
+  // Nanoseconds per frame of the table walk alone, nothing remembered, over the same samples.
+  double time_walker() {
+    Walk walk;
+    auto scratch = std::make_unique<unwind::WalkScratch>();
+    return time([&](const Sample& s) {
+      unwind::Walker<unwind::X86_64>(s.raw, *s.code, s.code_version, *scratch, walk).run();
+      return walk.stack.frames.size();
+    });
+  }
+
+  // The same of the whole unwinder, with its exact cache and joins.
+  double time_unwinder() {
+    return time([&](const Sample& s) { return ours_->unwind(s.raw, *s.space).frames.size(); });
   }
 
   // The same of elfutils, with its modules already opened and its caches warm from compare().
-  double time_theirs() {
-    Playback playback;
-    auto ours = unwind::Unwinder::create("");
-    uint64_t frames = 0;
-    Clock::duration spent{};
-    play(
-        playback,
-        [&](const RecordedEvent& e, const unwind::RawStack& raw, const model::AddressSpace& space) {
-          auto& elfutils = theirs(e.pid, space, playback.modules());
-          auto begin = Clock::now();
-          frames += elfutils.unwind(raw).size();
-          spent += Clock::now() - begin;
-        },
-        *ours);
-    return per_frame(spent, frames);
+  double time_elfutils() {
+    return time([&](const Sample& s) { return s.elfutils->unwind(s.raw).size(); });
   }
 
   const Totals& totals() const { return totals_; }
 
  private:
-  template <class OnSample>
-  void play(Playback& playback, OnSample on_sample, unwind::Unwinder& ours) {
-    playback.play(
-        events_,
-        [&](pid_t, const model::Mapping& mapping, const model::Module& module) {
-          ours.prepare(0, mapping, module);
-        },
-        [&](const RecordedEvent& e, const model::AddressSpace& space) {
-          if (e.registers.known == 0) return;  // taken in the kernel thread part of an exec
-          unwind::RawStack raw{e.pid, e.tid, e.registers, e.copy, {}};
-          on_sample(e, raw, space);
-        });
+  struct Image {  // one state of one process's address space
+    model::AddressSpace space;
+    unwind::CodeMap code;
+    uint32_t code_version = 0;
+    std::unique_ptr<bench::ElfutilsUnwinder> elfutils;
+  };
+  struct Sample {
+    unwind::RawStack raw;
+    const model::AddressSpace* space;
+    const unwind::CodeMap* code;
+    uint32_t code_version;
+    bench::ElfutilsUnwinder* elfutils;
+  };
+
+  Sample prepare(const RecordedEvent& e, const model::AddressSpace& space) {
+    auto& image = images_[{e.pid, space.generation()}];
+    if (!image) {
+      image = std::make_unique<Image>();
+      image->space = space;
+      image->code_version = static_cast<uint32_t>(images_.size());
+      image->code = unwind::CodeMap(space, [&](model::ModuleId id) {
+        return id.value < tables_.size() ? tables_[id.value] : nullptr;
+      });
+      image->elfutils = std::make_unique<bench::ElfutilsUnwinder>(space, playback_.modules());
+    }
+    return {{e.pid, e.tid, e.registers, e.copy, {}}, &image->space, &image->code, image->code_version,
+            image->elfutils.get()};
   }
 
-  static double per_frame(Clock::duration spent, uint64_t frames) {
-    return frames == 0 ? 0
-                       : std::chrono::duration<double, std::nano>(spent).count() / double(frames);
+  // What two readings of the clock cost by themselves; taken off both unwinders' times.
+  static Clock::duration clock_cost() {
+    static const Clock::duration cost = [] {
+      auto least = Clock::duration::max();
+      for (int i = 0; i < 10000; ++i) {
+        auto begin = Clock::now();
+        least = std::min(least, Clock::now() - begin);
+      }
+      return least;
+    }();
+    return cost;
   }
 
-  bench::ElfutilsUnwinder& theirs(pid_t pid, const model::AddressSpace& space,
-                                  const model::ModuleTable& modules) {
-    auto& slot = theirs_[{pid, space.generation()}];
-    if (!slot) slot = std::make_unique<bench::ElfutilsUnwinder>(space, modules);
-    return *slot;
+  // Each sample is walked once per pass, its copy freshly read as a capture has just done; the least of
+  // the passes counts, so that neither a preemption nor another process's load does.
+  template <class Unwind>
+  double time(Unwind unwind_one) {
+    constexpr int kPasses = 7;
+    std::vector<Clock::duration> best(samples_.size(), Clock::duration::max());
+    std::vector<std::byte> copy;
+    uint64_t frames = 0;
+    for (int pass = 0; pass < kPasses; ++pass) {
+      frames = 0;
+      for (size_t i = 0; i < samples_.size(); ++i) {
+        Sample s = samples_[i];
+        copy.assign(s.raw.copy.begin(), s.raw.copy.end());
+        s.raw.copy = copy;
+        auto begin = Clock::now();
+        frames += unwind_one(s);
+        best[i] = std::min(best[i], Clock::now() - begin);
+      }
+    }
+    std::chrono::duration<double, std::nano> spent{};
+    for (auto b : best) spent += b - clock_cost();
+    return frames == 0 ? 0 : spent.count() / double(frames);
   }
 
   void compare_one(const unwind::UserStack& ours,
                    const std::vector<bench::ElfutilsUnwinder::Frame>& theirs,
-                   const model::AddressSpace& space, const model::ModuleTable& modules) {
+                   const model::AddressSpace& space) {
+    const model::ModuleTable& modules = playback_.modules();
     ++totals_.samples;
     totals_.our_frames += ours.frames.size();
     totals_.their_frames += theirs.size();
     totals_.complete += ours.end == model::StackEnd::complete;
     totals_.frame_pointers += ours.used_frame_pointers;
-    if (ours.end != model::StackEnd::complete)
-      ++totals_.ends[std::string(stack_end_text(ours.end))];
+    if (ours.end != model::StackEnd::complete) {
+      Difference& d = totals_.ends[std::string(stack_end_text(ours.end))];
+      if (d.count++ < 1) d.example = describe_all(ours, theirs, ours.frames.size(), space, modules);
+    }
     size_t at = 0;
     std::string kind = kind_of_difference(ours, theirs, at);
     if (kind.empty()) {
@@ -175,7 +211,11 @@ class Comparison {
   }
 
   const std::vector<RecordedEvent>& events_;
-  std::map<std::pair<pid_t, uint64_t>, std::unique_ptr<bench::ElfutilsUnwinder>> theirs_;
+  Playback playback_;
+  std::unique_ptr<unwind::Unwinder> ours_;
+  std::vector<std::shared_ptr<const unwind::Table>> tables_;  // by module id
+  std::map<std::pair<pid_t, uint64_t>, std::unique_ptr<Image>> images_;
+  std::vector<Sample> samples_;
   Totals totals_;
 };
 
@@ -186,7 +226,7 @@ void print(const std::string& name, const Totals& t, double fresh, double cached
       "{:>7.0f}x\n",
       name, t.samples, t.our_frames, share(t.equal), share(t.complete), share(t.frame_pointers),
       fresh, cached, theirs, theirs / fresh, theirs / cached);
-  for (const auto& [end, count] : t.ends) fmt::print("    ended: {:>6} {}\n", count, end);
+  for (const auto& [end, d] : t.ends) fmt::print("    ended: {:>6} {}\n{}", d.count, end, d.example);
   for (const auto& [kind, d] : t.differences) {
     fmt::print("    differs: {:>6} {}\n{}", d.count, kind, d.example);
   }
@@ -210,8 +250,7 @@ int main(int argc, char** argv) {
   auto events = (*recorder)->run();
   Comparison comparison(events);
   comparison.compare();
-  double fresh = comparison.time_ours(true), cached = comparison.time_ours(false);
-  double theirs = comparison.time_theirs();
-  print(argv[1], comparison.totals(), fresh, cached, theirs);
+  double walker = comparison.time_walker(), cached = comparison.time_unwinder();
+  print(argv[1], comparison.totals(), walker, cached, comparison.time_elfutils());
   return 0;
 }

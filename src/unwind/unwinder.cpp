@@ -50,7 +50,7 @@ class TableUnwinder final : public Unwinder {
   struct Process {
     const model::AddressSpace* space = nullptr;
     uint64_t generation = 0, tables = 0;  // of what `code` was made from
-    uint64_t version = 0;                 // of `code`; never used twice
+    uint32_t version = 0;                 // of `code`; never used twice
     CodeMap code;
   };
 
@@ -65,7 +65,10 @@ class TableUnwinder final : public Unwinder {
   std::vector<bool> prepared_;                        // by module id
   uint64_t tables_version_ = 1;
   std::unordered_map<pid_t, Process> processes_;
-  uint64_t next_version_ = 1;
+  pid_t last_pid_ = -1;  // samples come in runs of one process
+  Process* last_process_ = nullptr;
+  uint32_t next_version_ = 1;
+  std::unique_ptr<WalkScratch> scratch_ = std::make_unique<WalkScratch>();
   WalkCache walks_;
   UnwindStats stats_;
 };
@@ -101,10 +104,15 @@ void TableUnwinder::prepare(pid_t pid, const model::Mapping& mapping, const mode
 }
 
 const TableUnwinder::Process& TableUnwinder::process(pid_t pid, const model::AddressSpace& space) {
-  if (processes_.size() >= kMaxProcesses && !processes_.contains(pid)) processes_.clear();
-  Process& p = processes_[pid];
-  if (p.space == &space && p.generation == space.generation() && p.tables == tables_version_)
+  if (pid != last_pid_ || !last_process_) {
+    if (processes_.size() >= kMaxProcesses && !processes_.contains(pid)) processes_.clear();
+    last_process_ = &processes_[pid];
+    last_pid_ = pid;
+  }
+  Process& p = *last_process_;
+  if (p.space == &space && p.generation == space.generation() && p.tables == tables_version_) {
     return p;
+  }
   p.space = &space;
   p.generation = space.generation();
   p.tables = tables_version_;
@@ -122,7 +130,7 @@ const UserStack& TableUnwinder::unwind(const RawStack& raw, const model::Address
     return counted(known->stack);
   }
   Walk& walk = walks_.victim(raw.tid);
-  Walker<Arch>(raw, p.code, walk).run();
+  Walker<Arch>(raw, p.code, p.version, *scratch_, walk).run();
   if (walk.stack.end != StackEnd::complete) continue_truncated(raw, p, walk);
   walks_.stored(raw.tid, walk, p.version);
   return counted(walk.stack);
@@ -165,6 +173,7 @@ void TableUnwinder::take_chain(std::span<const uint64_t> chain, const CodeMap& c
     walk.stack.end = StackEnd::frame_pointers;
     walk.stack.frames.push_back({pc, !walk.stack.frames.empty()});
   }
+  walk.is_exact = false;
   walk.sps.clear();  // the chain has none, so nothing can be joined to this walk
   if (!walk.stack.used_frame_pointers || walk.stack.frames.empty()) return;
   const UserFrame& root = walk.stack.frames.back();

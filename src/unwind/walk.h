@@ -17,13 +17,19 @@ struct StackWord {
   uint64_t value;
 };
 
+inline constexpr size_t kMaxFrames = 2048;
+
 struct Walk {
   UserStack stack;
-  std::vector<uint64_t> sps;       // per frame: the stack pointer in it
-  std::vector<StackWord> words;    // every word of the copy that was read
+  std::vector<uint64_t> sps;  // per frame: the stack pointer in it
+  // What was read of the copy: for each frame but the first and the `odd` ones its pc, just below its
+  // stack pointer; and `words`.
+  std::vector<StackWord> words;
+  std::vector<uint32_t> odd;       // frames found otherwise: by signal frame or expression
   model::UserRegisters registers;  // as sampled
   uint32_t registers_used = 0;     // bit i: the result depends on register i's sampled value
-  uint64_t code_version = 0;       // of the CodeMap it was walked with; 0: holds nothing
+  uint32_t code_version = 0;       // of the CodeMap it was walked with; 0: holds nothing
+  bool is_exact = false;           // depends on nothing but what is listed here
   uint64_t last_used = 0;
 
   void clear() {
@@ -33,8 +39,9 @@ struct Walk {
     stack.copy_needed = 0;
     sps.clear();
     words.clear();
-    registers_used = 0;
-    code_version = 0;
+    odd.clear();
+    registers_used = code_version = 0;
+    is_exact = false;
   }
 };
 

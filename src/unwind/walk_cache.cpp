@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "unwind/walker.h"
-
 namespace assay::unwind {
 
 namespace {
@@ -17,19 +15,36 @@ bool registers_agree(const Walk& walk, const model::UserRegisters& now) {
   return true;
 }
 
+uint64_t word_at(std::span<const std::byte> copy, uint64_t offset) {
+  uint64_t value;
+  std::memcpy(&value, copy.data() + offset, sizeof value);
+  return value;
+}
+
+// Every offset was inside a copy of copy_needed bytes when it was walked.
 bool words_agree(const Walk& walk, std::span<const std::byte> copy) {
   if (copy.size() < walk.stack.copy_needed) return false;
-  for (const StackWord& word : walk.words) {
-    uint64_t value;
-    std::memcpy(&value, copy.data() + word.offset, sizeof value);
-    if (value != word.value) return false;
+  uint64_t base = walk.registers.sp() + 8;
+  size_t frame = 1;
+  auto returns_agree_up_to = [&](size_t end) {
+    for (; frame < end; ++frame) {
+      if (word_at(copy, walk.sps[frame] - base) != walk.stack.frames[frame].pc) return false;
+    }
+    return true;
+  };
+  for (uint32_t odd : walk.odd) {
+    if (!returns_agree_up_to(odd)) return false;
+    frame = odd + 1;
   }
-  return true;
+  if (!returns_agree_up_to(walk.sps.size())) return false;
+  return std::ranges::all_of(walk.words, [&](const StackWord& word) {
+    return word_at(copy, word.offset) == word.value;
+  });
 }
 
 size_t bytes_of(const Walk& walk) {
   return walk.stack.frames.capacity() * sizeof(UserFrame) + walk.sps.capacity() * sizeof(uint64_t) +
-         walk.words.capacity() * sizeof(StackWord);
+         walk.words.capacity() * sizeof(StackWord) + walk.odd.capacity() * sizeof(uint32_t);
 }
 
 // The frame of `walk` at stack pointer `sp`; its frame count when there is none. Stack pointers
@@ -43,39 +58,48 @@ size_t frame_at(const Walk& walk, uint64_t sp, uint64_t pc) {
 
 }  // namespace
 
-const Walk* WalkCache::find(const RawStack& raw, uint64_t code_version) {
-  auto it = threads_.find(raw.tid);
+WalkCache::Thread* WalkCache::known(pid_t tid) {
+  if (tid == last_tid_) return last_thread_;
+  auto it = threads_.find(tid);
   if (it == threads_.end()) return nullptr;
-  Thread& thread = it->second;
-  for (Walk& walk : thread.walks) {
-    if (walk.code_version != code_version || walk.registers.ip() != raw.registers.ip() ||
-        walk.registers.sp() != raw.registers.sp()) {
-      continue;
-    }
-    // Only a whole walk depends on nothing but what it read; others also on where the copy ended.
-    if (walk.stack.end != model::StackEnd::complete || walk.stack.joined) continue;
+  last_tid_ = tid;
+  return last_thread_ = &it->second;
+}
+
+const Walk* WalkCache::find(const RawStack& raw, uint32_t code_version) {
+  Thread* thread = known(raw.tid);
+  if (!thread) return nullptr;
+  for (size_t way = 0; way < kWays; ++way) {
+    if (thread->ips[way] != raw.registers.ip() || thread->sps[way] != raw.registers.sp()) continue;
+    Walk& walk = thread->walks[way];
+    if (!walk.is_exact || walk.code_version != code_version) continue;
     if (!registers_agree(walk, raw.registers) || !words_agree(walk, raw.copy)) continue;
-    thread.last_used = walk.last_used = ++clock_;
+    thread->last_used = walk.last_used = ++clock_;
     return &walk;
   }
   return nullptr;
 }
 
 Walk& WalkCache::victim(pid_t tid) {
-  Thread& thread = threads_[tid];
-  thread.last_used = ++clock_;
-  Walk& walk = *std::ranges::min_element(thread.walks, {}, &Walk::last_used);
-  walk.clear();
+  Thread* thread = known(tid);
+  if (!thread) {
+    thread = &threads_[tid];
+    bytes_ += thread->bytes;
+    last_tid_ = tid, last_thread_ = thread;
+  }
+  thread->last_used = ++clock_;
+  Walk& walk = *std::ranges::min_element(thread->walks, {}, &Walk::last_used);
+  victim_bytes_ = bytes_of(walk);
   return walk;
 }
 
-bool WalkCache::join(pid_t tid, Walk& walk, uint64_t code_version) {
-  auto it = threads_.find(tid);
-  if (it == threads_.end() || walk.sps.size() < 2) return false;
+bool WalkCache::join(pid_t tid, Walk& walk, uint32_t code_version) {
+  Thread* thread = known(tid);
+  if (!thread || walk.sps.size() < 2) return false;
   size_t last = walk.sps.size() - 1;
   const Walk* best = nullptr;
   size_t best_frame = 0;
-  for (const Walk& other : it->second.walks) {
+  for (const Walk& other : thread->walks) {
     if (&other == &walk || other.code_version != code_version) continue;
     if (other.stack.end != model::StackEnd::complete) continue;
     if (best && other.last_used < best->last_used) continue;
@@ -99,19 +123,21 @@ bool WalkCache::join(pid_t tid, Walk& walk, uint64_t code_version) {
   }
   if (walk.stack.end != model::StackEnd::too_deep) walk.stack.end = model::StackEnd::complete;
   walk.stack.joined = true;
+  walk.is_exact = false;
   walk.stack.used_frame_pointers |= best->stack.used_frame_pointers;
   return true;
 }
 
-void WalkCache::stored(pid_t tid, Walk& walk, uint64_t code_version) {
-  Thread& thread = threads_[tid];
+void WalkCache::stored(pid_t tid, Walk& walk, uint32_t code_version) {
+  Thread* thread = known(tid);
+  auto way = static_cast<size_t>(&walk - thread->walks.data());
+  thread->ips[way] = walk.registers.ip();
+  thread->sps[way] = walk.registers.sp();
   walk.code_version = code_version;
   walk.last_used = ++clock_;
-  size_t now = 0;
-  for (const Walk& w : thread.walks) now += bytes_of(w);
-  now += sizeof(Thread);
-  bytes_ += now - thread.bytes;
-  thread.bytes = now;
+  size_t grown = bytes_of(walk) - victim_bytes_;  // modulo 2^64 when it shrank
+  thread->bytes += grown;
+  bytes_ += grown;
   if (bytes_ > kMaxBytes) shrink(tid);
 }
 
@@ -123,6 +149,7 @@ void WalkCache::shrink(pid_t keep) {
       if (oldest == threads_.end() || it->second.last_used < oldest->second.last_used) oldest = it;
     }
     bytes_ -= oldest->second.bytes;
+    if (oldest->first == last_tid_) last_tid_ = -1;
     threads_.erase(oldest);
   }
 }
@@ -131,6 +158,7 @@ void WalkCache::forget(pid_t tid) {
   auto it = threads_.find(tid);
   if (it == threads_.end()) return;
   bytes_ -= it->second.bytes;
+  if (tid == last_tid_) last_tid_ = -1;
   threads_.erase(it);
 }
 

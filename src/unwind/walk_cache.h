@@ -25,26 +25,31 @@ class WalkCache {
   static constexpr size_t kMaxBytes = size_t{64} << 20;
 
   // A walk that answers `raw`; null when none does.
-  const Walk* find(const RawStack& raw, uint64_t code_version);
+  const Walk* find(const RawStack& raw, uint32_t code_version);
   // The thread's least recently used walk, to be filled; call stored() when that is done.
   Walk& victim(pid_t tid);
   // Continues `walk`, whose copy ended, from an earlier walk of the same thread.
-  bool join(pid_t tid, Walk& walk, uint64_t code_version);
-  void stored(pid_t tid, Walk& walk, uint64_t code_version);
+  bool join(pid_t tid, Walk& walk, uint32_t code_version);
+  void stored(pid_t tid, Walk& walk, uint32_t code_version);
   void forget(pid_t tid);
   size_t bytes() const { return bytes_; }
 
  private:
   struct Thread {
+    std::array<uint64_t, kWays> ips{}, sps{};  // of `walks`, close together
     std::array<Walk, kWays> walks;
     uint64_t last_used = 0;
-    size_t bytes = 0;
+    size_t bytes = sizeof(Thread);
   };
+  Thread* known(pid_t tid);  // null when nothing is kept of it
   void shrink(pid_t keep);
 
   std::unordered_map<pid_t, Thread> threads_;
+  pid_t last_tid_ = -1;  // samples come in runs of one thread
+  Thread* last_thread_ = nullptr;
   uint64_t clock_ = 0;
   size_t bytes_ = 0;
+  size_t victim_bytes_ = 0;
 };
 
 }  // namespace assay::unwind

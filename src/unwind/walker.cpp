@@ -12,15 +12,18 @@ namespace {
 constexpr uint64_t kMaxStackBytes = uint64_t{1} << 28;
 // Nothing is mapped in the first page: a program counter there is a call through a null pointer.
 constexpr uint64_t kNullPage = 4096;
+// The row of an address where no code is mapped; tables have no such row.
+constexpr uint32_t kUnmapped = Row::pack(RowType::none, 1, 0);
 
 }  // namespace
 
+// Reads the copy. A return address just below the new stack pointer is peeked at: arriving there notes
+// it. Everything else is loaded, which notes the word.
 template <class Arch>
-bool Walker<Arch>::load(uint64_t address, uint64_t& value) {
+bool Walker<Arch>::peek(uint64_t address, uint64_t& value) {
   uint64_t offset = address - base_;
   if (raw_.copy.size() >= 8 && offset <= raw_.copy.size() - 8) [[likely]] {
     std::memcpy(&value, raw_.copy.data() + offset, 8);
-    out_.words.push_back({static_cast<uint32_t>(offset), value});
     highest_ = std::max(highest_, offset + 8);
     return true;
   }
@@ -31,6 +34,14 @@ bool Walker<Arch>::load(uint64_t address, uint64_t& value) {
     end_ = End::bad_memory;
   }
   return false;
+}
+
+template <class Arch>
+bool Walker<Arch>::load(uint64_t address, uint64_t& value) {
+  if (!peek(address, value)) return false;
+  if (words_ == WalkScratch::kMaxWords) return end_ = End::too_deep, false;
+  scratch_.words[words_++] = {static_cast<uint32_t>(address - base_), value};
+  return true;
 }
 
 template <class Arch>
@@ -64,71 +75,153 @@ bool Walker<Arch>::read_register(uint64_t reg, uint64_t& value) {
 }
 
 template <class Arch>
-typename Walker<Arch>::Step Walker<Arch>::arrive(uint64_t pc, uint64_t sp, bool is_return_address) {
+typename Walker<Arch>::Step Walker<Arch>::arrive(uint64_t pc, uint64_t sp, bool is_return_address,
+                                                 bool is_odd) {
   pc_ = pc, sp_ = sp, is_return_ = is_return_address;
-  if (out_.stack.frames.size() >= kMaxFrames) return stop(End::too_deep);
-  out_.stack.frames.push_back({pc, is_return_address});
-  out_.sps.push_back(sp);
+  if (frames_ == kMaxFrames) return stop(End::too_deep);
+  if (is_odd) scratch_.odd[odd_++] = static_cast<uint32_t>(frames_);
+  scratch_.frames[frames_] = {pc, is_return_address};
+  scratch_.sps[frames_++] = sp;
   return Step::next;
 }
 
 template <class Arch>
-void Walker<Arch>::begin() {
-  out_.clear();
-  out_.registers = raw_.registers;
-  for (int reg = 0; reg < Arch::kRegisters; ++reg) {
+void Walker<Arch>::begin(bool all) {
+  for (int reg = all ? 0 : Arch::kFp; reg < (all ? Arch::kRegisters : Arch::kFp + 1); ++reg) {
     bool known = raw_.registers.has(reg);
     regs_[reg] = {known ? State::sampled : State::lost, raw_.registers.value[reg]};
   }
   end_ = End::complete;
   highest_ = 0;
+  frames_ = words_ = odd_ = 0;
+  out_.registers_used = 0;
+  out_.stack.used_frame_pointers = out_.stack.popped_call = false;
   arrive(raw_.registers.value[Arch::kPc], base_, false);
 }
 
 template <class Arch>
 void Walker<Arch>::run() {
-  if (!raw_.registers.has(Arch::kPc)) {
-    out_.clear();
-    end_ = End::register_unknown;
-  } else {
-    begin();
+  out_.clear();
+  out_.registers = raw_.registers;
+  end_ = End::register_unknown;
+  if (raw_.registers.has(Arch::kPc)) {
+    begin(false);
     if (!raw_.registers.has(Arch::kSp)) {
       end_ = End::register_unknown;
     } else {
-      walk<false>();
+      walk_plain();
       if (needs_all_) {
-        begin();
-        walk<true>();
+        begin(true);
+        walk_all();
       }
     }
   }
+  finish();
+}
+
+template <class Arch>
+void Walker<Arch>::finish() {
+  out_.stack.frames.assign(scratch_.frames, scratch_.frames + frames_);
+  out_.sps.assign(scratch_.sps, scratch_.sps + frames_);
+  if (words_ > 0) out_.words.assign(scratch_.words, scratch_.words + words_);
+  if (odd_ > 0) out_.odd.assign(scratch_.odd, scratch_.odd + odd_);
+  out_.is_exact = end_ == End::complete;
   out_.stack.end = end_;
   out_.stack.copy_needed = static_cast<uint32_t>(highest_);
 }
 
 template <class Arch>
-template <bool kAll>
-void Walker<Arch>::walk() {
+typename Walker<Arch>::Place Walker<Arch>::place(uint64_t address) const {
+  Place found;
+  found.range = code_.find(address);
+  if (!found.range) found.row.bits = kUnmapped;
+  if (found.range && found.range->table) {
+    const TableView& table = *found.range->table;
+    found.row_number = table.find(address + found.range->to_text);
+    if (found.row_number < table.header->row_count) found.row = table.rows[found.row_number];
+  } else if (address >= Arch::kVsyscallBegin && address < Arch::kVsyscallEnd) {
+    found.row.bits = Arch::kVsyscallRow;
+  }
+  return found;
+}
+
+template <class Arch>
+RowMemo::Entry& Walker<Arch>::entry_at(uint64_t address) {
+  RowMemo::Entry& entry = scratch_.memo[RowMemo::number(address)];
+  if (!entry.is(address, code_version_)) [[unlikely]] {
+    entry = {address, code_version_, place(address).row.bits, 0};
+  }
+  return entry;
+}
+
+// Nearly every frame of nearly every stack has CFA = sp or fp plus a constant: these are taken here,
+// with all state in locals; anything else is a step().
+template <class Arch>
+void Walker<Arch>::walk_plain() {
+  const std::byte* copy = raw_.copy.data();
+  const bool has_copy = raw_.copy.size() >= 8;
+  const uint64_t limit = has_copy ? raw_.copy.size() - 8 : 0;
   for (;;) {
-    uint64_t at = pc_ - is_return_;
-    const CodeRange* range = code_.find(at);
-    const TableView* table = range ? range->table : nullptr;
-    uint32_t row_number = 0;
-    Row row{kNoCfi};
-    if (table) [[likely]] {
-      row_number = table->find(at + range->to_text);
-      if (row_number < table->header->row_count) row = table->rows[row_number];
-    } else if (at >= Arch::kVsyscallBegin && at < Arch::kVsyscallEnd) {
-      row.bits = Arch::kVsyscallRow;
+    uint64_t sp = sp_, highest = highest_;
+    size_t frames = frames_;
+    Register fp = regs_[Arch::kFp];
+    RowMemo::Entry* entry = &entry_at(pc_ - is_return_);
+    Row row;
+    for (;;) {
+      row.bits = entry->bits;
+      uint64_t from = sp;
+      if (row.type() == RowType::fp) {
+        if (fp.state == State::slot) {
+          uint64_t at = fp.bits - base_;
+          if (at > limit || !has_copy || words_ == WalkScratch::kMaxWords) break;
+          std::memcpy(&from, copy + at, 8);
+          scratch_.words[words_++] = {static_cast<uint32_t>(at), from};
+          highest = std::max(highest, at + 8);
+          fp = {State::value, from};
+        }
+        if (fp.state == State::lost) break;
+        if (fp.state == State::sampled) out_.registers_used |= 1u << Arch::kFp;
+        from = fp.bits;
+      } else if (row.type() != RowType::sp) {
+        break;
+      }
+      uint64_t cfa = from + row.cfa() * 8, offset = cfa - 8 - base_;
+      if (cfa <= sp || offset > limit || !has_copy || frames == kMaxFrames) break;
+      uint64_t caller;
+      std::memcpy(&caller, copy + offset, 8);
+      if (caller == 0) break;
+      highest = std::max(highest, offset + 8);
+      if (uint32_t slot = row.fp_slot(); slot != kFpSame) {
+        fp = {slot <= kMaxFpSlot ? State::slot : State::lost, cfa - 8 * (slot + 1)};
+      }
+      sp = cfa;
+      scratch_.frames[frames] = {caller, true};
+      scratch_.sps[frames++] = sp;
+      RowMemo::Entry* next = &scratch_.memo[entry->caller];
+      if (!next->is(caller - 1, code_version_)) {
+        next = &entry_at(caller - 1);
+        entry->caller = RowMemo::number(caller - 1);
+      }
+      entry = next;
     }
-    if (step<kAll>(range, table, row_number, row) == Step::stop) return;
+    if (frames > frames_) pc_ = scratch_.frames[frames - 1].pc, is_return_ = true;
+    sp_ = sp, highest_ = highest, frames_ = frames, regs_[Arch::kFp] = fp;
+    Place here;
+    here.row = row;
+    if (step<false>(here) == Step::stop) return;
+  }
+}
+
+template <class Arch>
+void Walker<Arch>::walk_all() {
+  while (step<true>(place(pc_ - is_return_)) == Step::next) {
   }
 }
 
 template <class Arch>
 template <bool kAll>
-typename Walker<Arch>::Step Walker<Arch>::step(const CodeRange* range, const TableView* table,
-                                               uint32_t row_number, Row row) {
+typename Walker<Arch>::Step Walker<Arch>::step(const Place& here) {
+  Row row = here.row;
   uint64_t fp = 0, cfa = 0;
   switch (row.type()) {
     case RowType::sp:
@@ -144,46 +237,40 @@ typename Walker<Arch>::Step Walker<Arch>::step(const CodeRange* range, const Tab
     case RowType::fp_memory:
       if (!fetch(Arch::kFp, fp)) return Step::stop;
       if (!load(fp + static_cast<uint64_t>(int64_t{row.signed_cfa()} * 8), cfa)) return Step::stop;
-      break;
+      if (row.fp_slot() != 1) break;
+      // The slot is named by fp itself here, not by the CFA.
+      if (leave<kAll>(cfa, here, kFpSame) == Step::stop) return Step::stop;
+      regs_[Arch::kFp] = {State::slot, fp};
+      return Step::next;
     case RowType::end:
       return stop(End::complete);
     case RowType::signal:
       return step_signal<kAll>();
     case RowType::none:
       if (row.cfa() != 0) return stop(End::no_unwind_info);
-      return step_frame_pointer(range);
+      return step_frame_pointer(row.rule_bits() != kUnmapped);
     case RowType::full:
-      if constexpr (kAll) return step_full(*table, row);
+      if constexpr (kAll) return step_full(*here.range->table, row);
       needs_all_ = true;
       return Step::stop;
   }
-  if (row.type() == RowType::fp_memory && row.fp_slot() == 1) {
-    // The slot is named by fp itself here, not by the CFA.
-    if (leave<kAll>(cfa, table, row_number, Row{Row::pack(RowType::sp, kFpSame, 0)}) ==
-        Step::stop) {
-      return Step::stop;
-    }
-    regs_[Arch::kFp] = {State::slot, fp};
-    return Step::next;
-  }
-  return leave<kAll>(cfa, table, row_number, row);
+  return leave<kAll>(cfa, here, row.fp_slot());
 }
 
 template <class Arch>
 template <bool kAll>
-typename Walker<Arch>::Step Walker<Arch>::leave(uint64_t cfa, const TableView* table,
-                                                uint32_t row_number, Row row) {
+typename Walker<Arch>::Step Walker<Arch>::leave(uint64_t cfa, const Place& here, uint32_t fp_slot) {
   if (cfa <= sp_) return stop(End::bad_memory);  // a stack that does not unwind would never end
   uint64_t pc = 0;
-  if (!load(cfa - 8, pc)) return Step::stop;
+  if (!peek(cfa - 8, pc)) return Step::stop;
   if constexpr (kAll) {
-    if (table) apply_saved(*table, row_number, cfa);
+    if (here.range && here.range->table) apply_saved(*here.range->table, here.row_number, cfa);
   }
-  uint32_t slot = row.fp_slot();
-  if (slot >= 1 && slot <= kMaxFpSlot)
-    regs_[Arch::kFp] = {State::slot, cfa - 8 * (slot + 1)};
-  else if (slot != kFpSame)
+  if (fp_slot >= 1 && fp_slot <= kMaxFpSlot) {
+    regs_[Arch::kFp] = {State::slot, cfa - 8 * (fp_slot + 1)};
+  } else if (fp_slot != kFpSame) {
     regs_[Arch::kFp] = {State::lost, 0};
+  }
   if (pc == 0) return stop(End::complete);
   return arrive(pc, cfa, true);
 }
@@ -195,18 +282,17 @@ typename Walker<Arch>::Step Walker<Arch>::step_signal() {
   if (!load(sp_ + Arch::kSignalFrame[Arch::kPc], pc)) return Step::stop;
   if (!load(sp_ + Arch::kSignalFrame[Arch::kSp], sp)) return Step::stop;
   // The restorer was never called: its own address names it, not the byte before.
-  out_.stack.frames.back().is_return_address = false;
+  scratch_.frames[frames_ - 1].is_return_address = false;
   for (int reg = 0; reg < Arch::kRegisters; ++reg) {
     if (kAll || reg == Arch::kFp) regs_[reg] = {State::slot, sp_ + Arch::kSignalFrame[reg]};
   }
-  return arrive(pc, sp, false);
+  return arrive(pc, sp, false, true);
 }
 
 // No call-frame information: the convention that fp points at the caller's fp and the return
 // address. Applied only when all of it is plausible; the stack is marked.
 template <class Arch>
-typename Walker<Arch>::Step Walker<Arch>::step_frame_pointer(const CodeRange* range) {
-  bool is_mapped = range != nullptr;
+typename Walker<Arch>::Step Walker<Arch>::step_frame_pointer(bool is_mapped) {
   if (!is_mapped && !is_return_ && pc_ < kNullPage) return step_popped_call();
   uint64_t fp = 0, pc = 0;
   if (!fetch(Arch::kFp, fp)) {
@@ -220,14 +306,14 @@ typename Walker<Arch>::Step Walker<Arch>::step_frame_pointer(const CodeRange* ra
   if (fp < sp_ || fp % 8 != 0) {
     return !is_mapped && !is_return_ ? step_popped_call() : stop(End::no_unwind_info);
   }
-  if (!load(fp + 8, pc)) {
+  if (!peek(fp + 8, pc)) {
     return stop(end_ == End::bad_memory ? End::no_unwind_info : end_);
   }
-  if (pc != 0 && !code_.find(pc - 1)) {
+  if (pc != 0 && Row{entry_at(pc - 1).bits}.rule_bits() == kUnmapped) {
     return !is_mapped && !is_return_ ? step_popped_call() : stop(End::no_unwind_info);
   }
   out_.stack.used_frame_pointers = true;
-  for (Register& r : regs_) r = {State::lost, 0};
+  if (needs_all_) std::ranges::fill(regs_, Register{State::lost, 0});
   regs_[Arch::kFp] = {State::slot, fp};
   if (pc == 0) return stop(End::complete);
   return arrive(pc, fp + 16, true);
@@ -237,8 +323,8 @@ typename Walker<Arch>::Step Walker<Arch>::step_frame_pointer(const CodeRange* ra
 template <class Arch>
 typename Walker<Arch>::Step Walker<Arch>::step_popped_call() {
   uint64_t pc = 0;
-  if (!load(sp_, pc)) return Step::stop;
-  if (!code_.find(pc - 1)) return stop(End::no_unwind_info);
+  if (!peek(sp_, pc)) return Step::stop;
+  if (Row{entry_at(pc - 1).bits}.rule_bits() == kUnmapped) return stop(End::no_unwind_info);
   out_.stack.popped_call = true;
   return arrive(pc, sp_ + 8, true);
 }
@@ -293,7 +379,7 @@ bool Walker<Arch>::apply_rule(const TableView& table, const RegRule& rule, uint6
 // step.
 template <class Arch>
 void Walker<Arch>::apply(const TableView& table, RuleSpan rules, uint64_t cfa) {
-  Register next[Arch::kRegisters];
+  Register next[Arch::kRegisters] = {};
   for (int reg = 0; reg < Arch::kRegisters; ++reg) {
     if (Arch::kCalleeSaved >> reg & 1) next[reg] = regs_[reg];
   }
@@ -349,12 +435,12 @@ typename Walker<Arch>::Step Walker<Arch>::step_full(const TableView& table, Row 
   if (!fetch(Arch::kPc, pc)) return Step::stop;
   if (has_sp && !fetch(Arch::kSp, sp)) return Step::stop;
   if (is_signal) {
-    out_.stack.frames.back().is_return_address = false;
+    scratch_.frames[frames_ - 1].is_return_address = false;
   } else {
     if (sp <= sp_) return stop(End::bad_memory);
     if (pc == 0) return stop(End::complete);
   }
-  return arrive(pc, sp, !is_signal);
+  return arrive(pc, sp, !is_signal, true);
 }
 
 template class Walker<X86_64>;

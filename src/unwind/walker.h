@@ -18,13 +18,52 @@
 
 namespace assay::unwind {
 
-inline constexpr size_t kMaxFrames = 2048;
+// The rule bits found for addresses, so that a frame seen before costs one load. Direct-mapped; an entry
+// is of one CodeMap's version only. Each entry also guesses its caller's entry: while the guess is being
+// checked, the processor already walks on.
+class RowMemo {
+ public:
+  struct Entry {
+    uint64_t address = 0;
+    uint32_t version = 0;  // of no CodeMap
+    uint32_t bits = 0;
+    uint32_t caller = 0;   // number of the entry that followed last time
+
+    bool is(uint64_t a, uint32_t v) const { return address == a && version == v; }
+  };
+
+  Entry& operator[](size_t number) { return entries_[number]; }
+  static uint32_t number(uint64_t address) {
+    return static_cast<uint32_t>(address * 0x9E3779B97F4A7C15ull >> 40) % kEntries;
+  }
+
+ private:
+  static constexpr size_t kEntries = 8192;
+  std::vector<Entry> entries_ = std::vector<Entry>(kEntries);
+};
+
+// Room for the walk in progress, reused from walk to walk.
+struct WalkScratch {
+  static constexpr size_t kMaxWords = 2 * kMaxFrames;
+  UserFrame frames[kMaxFrames];
+  uint64_t sps[kMaxFrames];
+  StackWord words[kMaxWords];
+  uint32_t odd[kMaxFrames];
+  RowMemo memo;
+};
 
 template <class Arch>
 class Walker final : private ExpressionContext {
  public:
-  Walker(const RawStack& raw, const CodeMap& code, Walk& out)
-      : raw_(raw), code_(code), out_(out), base_(raw.registers.value[Arch::kSp]) {}
+  // `code_version` names the state of `code`: a number above 0, never used for another.
+  Walker(const RawStack& raw, const CodeMap& code, uint32_t code_version, WalkScratch& scratch,
+         Walk& out)
+      : raw_(raw),
+        code_(code),
+        code_version_(code_version),
+        scratch_(scratch),
+        out_(out),
+        base_(raw.registers.value[Arch::kSp]) {}
 
   void run();
 
@@ -32,22 +71,31 @@ class Walker final : private ExpressionContext {
   using End = model::StackEnd;
   enum class State : uint8_t { lost, sampled, value, slot };
   struct Register {
-    State state = State::lost;
-    uint64_t bits = 0;  // the value, or the address of its slot
+    State state;
+    uint64_t bits;  // the value, or the address of its slot
   };
   // What one step says: walk on, or stop for end_.
   enum class Step { next, stop };
 
-  void begin();
+  struct Place {  // a row and where it was found
+    const CodeRange* range = nullptr;
+    uint32_t row_number = 0;
+    Row row{kNoCfi};
+  };
+
+  void begin(bool all);
+  void walk_plain();
+  void walk_all();
+  void finish();
+  Place place(uint64_t address) const;
+  RowMemo::Entry& entry_at(uint64_t address);
   template <bool kAll>
-  void walk();
+  Step step(const Place& place);
   template <bool kAll>
-  Step step(const CodeRange* range, const TableView* table, uint32_t row_number, Row row);
-  template <bool kAll>
-  Step leave(uint64_t cfa, const TableView* table, uint32_t row_number, Row row);
+  Step leave(uint64_t cfa, const Place& place, uint32_t fp_slot);
   template <bool kAll>
   Step step_signal();
-  Step step_frame_pointer(const CodeRange* range);
+  Step step_frame_pointer(bool is_mapped);
   Step step_popped_call();
   Step step_full(const TableView& table, Row row);
   void apply(const TableView& table, RuleSpan rules, uint64_t cfa);
@@ -59,7 +107,9 @@ class Walker final : private ExpressionContext {
     end_ = end;
     return Step::stop;
   }
-  Step arrive(uint64_t pc, uint64_t sp, bool is_return_address);
+  // `is_odd`: the return address was not read from just below `sp`.
+  Step arrive(uint64_t pc, uint64_t sp, bool is_return_address, bool is_odd = false);
+  bool peek(uint64_t address, uint64_t& value);
   bool load(uint64_t address, uint64_t& value);
   bool fetch(int reg, uint64_t& value);
 
@@ -68,12 +118,15 @@ class Walker final : private ExpressionContext {
 
   const RawStack& raw_;
   const CodeMap& code_;
+  const uint32_t code_version_;
+  WalkScratch& scratch_;
   Walk& out_;
   const uint64_t base_;
   uint64_t pc_ = 0, sp_ = 0;
   bool is_return_ = false;
   bool needs_all_ = false;
-  uint64_t highest_ = 0;  // bytes of the copy read so far
+  size_t frames_ = 0, words_ = 0, odd_ = 0;  // so many in scratch_
+  uint64_t highest_ = 0;           // bytes of the copy read so far
   End end_ = End::complete;
   Register regs_[Arch::kRegisters];  // without kAll only fp is kept up to date
 };
