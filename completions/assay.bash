@@ -5,12 +5,14 @@ _assay_commands='record report sql doctor'
 
 # The options of a command ("" for assay itself).
 _assay_options() {
-  local target='--pid --name --exe --port --cgroup'
+  local target='--pid --name --exe --port --cgroup --no-children'
   case $1 in
-    record) echo "$target --no-children --for --freq --output -o --overwrite --quiet --json --help -h" ;;
-    report) echo "--format --output -o --no-colour --json --help -h" ;;
+    record)
+      echo "$target --for --warmup --freq --output -o --overwrite --no-wakeups --unprivileged --quiet -q --json --help -h"
+      ;;
+    report) echo "--format --json --output -o --pid --tid --pool --help -h" ;;
     sql) echo "--json --help -h" ;;
-    doctor) echo "$target --json --no-colour --help -h" ;;
+    doctor) echo "$target --json --help -h" ;;
     *) echo "--help -h --version" ;;
   esac
 }
@@ -21,7 +23,7 @@ _assay_value() {
     --pid) _assay_reply "$(cd /proc && echo [0-9]*)" ;;
     --name) _assay_reply "$(cat /proc/[0-9]*/comm 2>/dev/null | sort -u | tr '\n' ' ')" ;;
     --port) _assay_reply "$(_assay_listening_ports)" ;;
-    --for) _assay_reply '10s 30s 1m 5m' ;;
+    --for | --warmup) _assay_reply '10s 30s 1m 5m' ;;
     --freq) _assay_reply '49 99 199 499 999' ;;
     --format) _assay_reply 'text md json' ;;
     --exe | --output | -o) COMPREPLY=($(compgen -f -- "$_assay_word")) && compopt -o filenames 2>/dev/null ;;

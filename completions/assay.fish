@@ -13,6 +13,7 @@ function __assay_target -a command
     complete -c assay -n "__fish_seen_subcommand_from $command" -l exe -r -F -d 'program file'
     complete -c assay -n "__fish_seen_subcommand_from $command" -l port -x -a '(__assay_ports)' -d 'port that it listens on'
     complete -c assay -n "__fish_seen_subcommand_from $command" -l cgroup -x -a '(__fish_complete_directories)' -d 'control group'
+    complete -c assay -n "__fish_seen_subcommand_from $command" -l no-children -d 'leave child processes out'
 end
 
 set -l commands record report sql doctor
@@ -27,19 +28,23 @@ complete -c assay -n "not __fish_seen_subcommand_from $commands" -a doctor -d 's
 
 # record
 __assay_target record
-complete -c assay -n '__fish_seen_subcommand_from record' -l no-children -d 'leave child processes out'
 complete -c assay -n '__fish_seen_subcommand_from record' -l for -x -a '10s 30s 1m 5m' -d 'how long'
+complete -c assay -n '__fish_seen_subcommand_from record' -l warmup -x -a '1s 3s 10s' -d 'wait before the capture begins'
 complete -c assay -n '__fish_seen_subcommand_from record' -l freq -x -a '49 99 199 499 999' -d 'samples per second and CPU'
 complete -c assay -n '__fish_seen_subcommand_from record' -s o -l output -r -F -d 'run file'
 complete -c assay -n '__fish_seen_subcommand_from record' -l overwrite -d 'replace an existing run'
-complete -c assay -n '__fish_seen_subcommand_from record' -l quiet -d 'no progress'
-complete -c assay -n '__fish_seen_subcommand_from record' -l json -d 'results as JSON'
+complete -c assay -n '__fish_seen_subcommand_from record' -l no-wakeups -d 'do not trace wake-ups'
+complete -c assay -n '__fish_seen_subcommand_from record' -l unprivileged -d 'capture as an ordinary user would'
+complete -c assay -n '__fish_seen_subcommand_from record' -s q -l quiet -d 'no progress and no report'
+complete -c assay -n '__fish_seen_subcommand_from record' -l json -d 'the report as JSON'
 
 # report
 complete -c assay -n '__fish_seen_subcommand_from report' -l format -x -a 'text md json' -d 'form of the report'
 complete -c assay -n '__fish_seen_subcommand_from report' -s o -l output -r -F -d 'write to a file'
-complete -c assay -n '__fish_seen_subcommand_from report' -l no-colour -d 'plain text'
 complete -c assay -n '__fish_seen_subcommand_from report' -l json -d 'as --format json'
+complete -c assay -n '__fish_seen_subcommand_from report' -l pid -x -d 'only these processes'
+complete -c assay -n '__fish_seen_subcommand_from report' -l tid -x -d 'only these threads'
+complete -c assay -n '__fish_seen_subcommand_from report' -l pool -x -d 'only these thread pools'
 complete -c assay -n '__fish_seen_subcommand_from report' -k -a '(__fish_complete_suffix .assay)'
 
 # sql
@@ -49,4 +54,3 @@ complete -c assay -n '__fish_seen_subcommand_from sql' -k -a '(__fish_complete_s
 # doctor
 __assay_target doctor
 complete -c assay -n '__fish_seen_subcommand_from doctor' -l json -d 'results as JSON'
-complete -c assay -n '__fish_seen_subcommand_from doctor' -l no-colour -d 'plain text'
