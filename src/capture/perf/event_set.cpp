@@ -43,8 +43,10 @@ Result<std::unique_ptr<EventSet>> EventSet::open(os::PerfKernel& kernel, const E
   Error first_error;
   for (int tier = static_cast<int>(options.first_tier); tier <= static_cast<int>(Tier::user_only); ++tier) {
     auto opened = set->open_tier(static_cast<Tier>(tier), threads);
+    while (!opened && set->halve_rings()) opened = set->open_tier(static_cast<Tier>(tier), threads);
     if (opened) return set;
     set->close_all();
+    set->ring_halvings_ = 0;
     if (first_error.what.empty()) first_error = opened.error();
     if (!is_denied(opened.error())) return std::unexpected(opened.error());
   }
@@ -142,12 +144,13 @@ Result<void> EventSet::attach(EventKind kind, UniqueFd fd, CpuRings& rings) {
     auto redirected = kernel_.redirect_output(fd.get(), owner);
     if (!redirected) return redirected;
   } else {
-    size_t share = options_.ring_budget_bytes / options_.cpus.size();
-    auto ring = side ? map_ring(fd.get(), std::min(share / 5, kLargestSideRing))
-                     : map_ring(fd.get(), std::min(share * 4 / 5, kLargestSampleRing));
-    if (!ring) return std::unexpected(ring.error());
+    auto memory = kernel_.map_ring(fd.get(), ring_bytes(side));
+    if (!memory) {
+      rings_refused_ = is_denied(memory.error()) || memory.error().code == ENOMEM;
+      return std::unexpected(memory.error());
+    }
     owner = fd.get();
-    (side ? rings.side : rings.samples) = std::move(*ring);
+    (side ? rings.side : rings.samples) = std::make_unique<Ring>(std::move(*memory));
   }
   auto id = kernel_.id(fd.get());
   if (!id) return std::unexpected(id.error());
@@ -156,20 +159,21 @@ Result<void> EventSet::attach(EventKind kind, UniqueFd fd, CpuRings& rings) {
   return {};
 }
 
-// Rings are locked memory: without privilege there is a budget per user, so take what is given.
-Result<std::unique_ptr<Ring>> EventSet::map_ring(int fd, size_t bytes) {
-  size_t wanted = std::max(std::bit_floor(bytes), kSmallestRing);
-  size_t size = std::min(wanted, smallest_ring_bytes_);
-  while (true) {
-    auto memory = kernel_.map_ring(fd, size);
-    if (memory) return std::make_unique<Ring>(std::move(*memory));
-    if (!is_denied(memory.error()) && memory.error().code != ENOMEM) return std::unexpected(memory.error());
-    if (size <= kPage) return std::unexpected(memory.error());
-    size /= 2;
-    smallest_ring_bytes_ = size;
-    note("rings", "locked memory is limited: rings are smaller than wanted and may lose records under load",
-         "sudo sysctl -w kernel.perf_event_mlock_kb=65536, or run as root");
-  }
+size_t EventSet::ring_bytes(bool side) const {
+  size_t share = options_.ring_budget_bytes / options_.cpus.size();
+  size_t wanted = side ? std::min(share / 5, kLargestSideRing) : std::min(share * 4 / 5, kLargestSampleRing);
+  return std::max(std::bit_floor(std::max(wanted, kSmallestRing)) >> ring_halvings_, kPage);
+}
+
+// Rings are locked memory, and without privilege all of a user's rings share one budget. A first ring
+// that took all it can get would leave nothing for the others, so all of them shrink together.
+bool EventSet::halve_rings() {
+  if (!rings_refused_ || ring_bytes(false) <= kPage) return false;
+  close_all();
+  ++ring_halvings_;
+  note("rings", "locked memory is limited: rings are smaller than wanted and may lose records under load",
+       "sudo sysctl -w kernel.perf_event_mlock_kb=65536, or run as root");
+  return true;
 }
 
 perf_event_attr EventSet::attributes(EventKind kind) const {
@@ -265,7 +269,7 @@ void EventSet::close_all() {
   rings_.clear();
   events_.clear();
   kind_by_id_.clear();
-  smallest_ring_bytes_ = SIZE_MAX;
+  rings_refused_ = false;
   std::erase_if(notes_, [](const auto& n) { return n.topic == "rings"; });
 }
 
