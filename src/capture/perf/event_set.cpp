@@ -17,6 +17,7 @@ constexpr size_t kLargestSampleRing = 8u << 20;
 constexpr size_t kLargestSideRing = 2u << 20;
 constexpr const char* kParanoidRemedy =
     "run as root, or: sudo sysctl -w kernel.perf_event_paranoid=-1 (until the next boot)";
+constexpr const char* kFilesRemedy = "ulimit -n 1048576";
 
 bool is_denied(const Error& error) { return error.code == EACCES || error.code == EPERM; }
 
@@ -113,22 +114,40 @@ Result<void> EventSet::open_per_task(const ListThreads& threads) {
       ++untracked_threads_;
     }
   }
+  if (events_.empty() && untracked_threads_ > 0) {
+    return fail_with_remedy("not one thread can be followed: too many open files", kFilesRemedy, EMFILE);
+  }
   if (events_.empty()) return fail("the target has no threads left");
   if (untracked_threads_ > 0) {
-    note("threads", fmt::format("{} threads are not followed: too many open files", untracked_threads_),
-         "ulimit -n 1048576");
+    note("threads", fmt::format("{} threads are not followed: too many open files", untracked_threads_), kFilesRemedy);
   }
   return {};
 }
 
+// All events of the thread or none: one that is seen on some CPUs only would be told wrong.
 Result<void> EventSet::open_thread(pid_t tid) {
+  size_t before = events_.size();
   for (CpuRings& rings : rings_) {
     for (EventKind kind : kinds()) {
       auto opened = open_one(kind, tid, rings);
-      if (!opened) return opened;
+      if (opened) continue;
+      close_events_from(before);
+      return opened;
     }
   }
   return {};
+}
+
+void EventSet::close_events_from(size_t first) {
+  auto begin = events_.begin() + static_cast<ptrdiff_t>(first);
+  auto closes = [&](int fd) {
+    return std::any_of(begin, events_.end(), [fd](const Event& event) { return event.fd.get() == fd; });
+  };
+  for (CpuRings& rings : rings_) {  // a ring goes with its owner
+    if (closes(rings.side_fd)) rings.side.reset(), rings.side_fd = -1;
+    if (closes(rings.sample_fd)) rings.samples.reset(), rings.sample_fd = -1;
+  }
+  events_.erase(begin, events_.end());
 }
 
 Result<void> EventSet::open_one(EventKind kind, pid_t pid, CpuRings& rings) {
@@ -138,6 +157,8 @@ Result<void> EventSet::open_one(EventKind kind, pid_t pid, CpuRings& rings) {
 }
 
 Result<void> EventSet::attach(EventKind kind, UniqueFd fd, CpuRings& rings) {
+  auto id = kernel_.id(fd.get());
+  if (!id) return std::unexpected(id.error());
   bool side = kind == EventKind::side_band;
   int& owner = side ? rings.side_fd : rings.sample_fd;
   if (owner >= 0) {
@@ -152,8 +173,6 @@ Result<void> EventSet::attach(EventKind kind, UniqueFd fd, CpuRings& rings) {
     owner = fd.get();
     (side ? rings.side : rings.samples) = std::make_unique<Ring>(std::move(*memory));
   }
-  auto id = kernel_.id(fd.get());
-  if (!id) return std::unexpected(id.error());
   kind_by_id_[*id] = kind;
   events_.push_back({std::move(fd), kind, rings.cpu});
   return {};

@@ -84,6 +84,7 @@ class EventSet : public EventIds {
   Result<void> open_per_cpu();
   Result<void> open_per_task(const ListThreads& threads);
   Result<void> open_thread(pid_t tid);
+  void close_events_from(size_t first);
   Result<void> open_one(EventKind kind, pid_t pid, CpuRings& rings);
   Result<void> attach(EventKind kind, UniqueFd fd, CpuRings& rings);
   size_t ring_bytes(bool side) const;
