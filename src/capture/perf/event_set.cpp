@@ -289,6 +289,7 @@ void EventSet::close_all() {
   events_.clear();
   kind_by_id_.clear();
   rings_refused_ = false;
+  untracked_threads_ = 0;
   std::erase_if(notes_, [](const auto& n) { return n.topic == "rings"; });
 }
 
