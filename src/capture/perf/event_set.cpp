@@ -88,6 +88,7 @@ Result<void> EventSet::open_per_cpu() {
       if (kind == EventKind::waking) {  // a luxury: go on without it
         waking_id_ = 0;
         waking_pid_offset_ = 0;
+        std::erase_if(events_, [](const Event& event) { return event.kind == EventKind::waking; });
         note("wake-ups", "the sched_waking tracepoint cannot be opened: run-queue delay comes from schedstat "
              "and wakers are not known", "run as root");
         continue;
@@ -99,6 +100,10 @@ Result<void> EventSet::open_per_cpu() {
 }
 
 Result<void> EventSet::open_per_task(const ListThreads& threads) {
+  if (waking_id_ != 0) {
+    note("wake-ups", "a thread's own events do not show who wakes it: run-queue delay comes from schedstat and "
+         "wakers are not known", kParanoidRemedy);
+  }
   waking_id_ = 0;
   waking_pid_offset_ = 0;
   std::set<pid_t> done;
