@@ -38,6 +38,7 @@ EventSet::EventSet(os::PerfKernel& kernel, const EventOptions& options) : kernel
 
 Result<std::unique_ptr<EventSet>> EventSet::open(os::PerfKernel& kernel, const EventOptions& options,
                                                  const ListThreads& threads) {
+  if (options.cpus.empty()) return fail("no CPU to open perf events on");
   std::unique_ptr<EventSet> set(new EventSet(kernel, options));
   set->choose_on_cpu_event();
   if (options.wakeups) set->read_waking_tracepoint();
