@@ -17,6 +17,7 @@ constexpr size_t kLargestSampleRing = 8u << 20;
 constexpr size_t kLargestSideRing = 2u << 20;
 constexpr const char* kParanoidRemedy =
     "run as root, or: sudo sysctl -w kernel.perf_event_paranoid=-1 (until the next boot)";
+constexpr const char* kFilesRemedy = "ulimit -n 1048576";
 
 bool is_denied(const Error& error) { return error.code == EACCES || error.code == EPERM; }
 
@@ -37,14 +38,17 @@ EventSet::EventSet(os::PerfKernel& kernel, const EventOptions& options) : kernel
 
 Result<std::unique_ptr<EventSet>> EventSet::open(os::PerfKernel& kernel, const EventOptions& options,
                                                  const ListThreads& threads) {
+  if (options.cpus.empty()) return fail("no CPU to open perf events on");
   std::unique_ptr<EventSet> set(new EventSet(kernel, options));
   set->choose_on_cpu_event();
   if (options.wakeups) set->read_waking_tracepoint();
   Error first_error;
   for (int tier = static_cast<int>(options.first_tier); tier <= static_cast<int>(Tier::user_only); ++tier) {
     auto opened = set->open_tier(static_cast<Tier>(tier), threads);
+    while (!opened && set->halve_rings()) opened = set->open_tier(static_cast<Tier>(tier), threads);
     if (opened) return set;
     set->close_all();
+    set->ring_halvings_ = 0;
     if (first_error.what.empty()) first_error = opened.error();
     if (!is_denied(opened.error())) return std::unexpected(opened.error());
   }
@@ -85,6 +89,7 @@ Result<void> EventSet::open_per_cpu() {
       if (kind == EventKind::waking) {  // a luxury: go on without it
         waking_id_ = 0;
         waking_pid_offset_ = 0;
+        std::erase_if(events_, [](const Event& event) { return event.kind == EventKind::waking; });
         note("wake-ups", "the sched_waking tracepoint cannot be opened: run-queue delay comes from schedstat "
              "and wakers are not known", "run as root");
         continue;
@@ -96,6 +101,10 @@ Result<void> EventSet::open_per_cpu() {
 }
 
 Result<void> EventSet::open_per_task(const ListThreads& threads) {
+  if (waking_id_ != 0) {
+    note("wake-ups", "a thread's own events do not show who wakes it: run-queue delay comes from schedstat and "
+         "wakers are not known", kParanoidRemedy);
+  }
   waking_id_ = 0;
   waking_pid_offset_ = 0;
   std::set<pid_t> done;
@@ -111,22 +120,40 @@ Result<void> EventSet::open_per_task(const ListThreads& threads) {
       ++untracked_threads_;
     }
   }
+  if (events_.empty() && untracked_threads_ > 0) {
+    return fail_with_remedy("not one thread can be followed: too many open files", kFilesRemedy, EMFILE);
+  }
   if (events_.empty()) return fail("the target has no threads left");
   if (untracked_threads_ > 0) {
-    note("threads", fmt::format("{} threads are not followed: too many open files", untracked_threads_),
-         "ulimit -n 1048576");
+    note("threads", fmt::format("{} threads are not followed: too many open files", untracked_threads_), kFilesRemedy);
   }
   return {};
 }
 
+// All events of the thread or none: one that is seen on some CPUs only would be told wrong.
 Result<void> EventSet::open_thread(pid_t tid) {
+  size_t before = events_.size();
   for (CpuRings& rings : rings_) {
     for (EventKind kind : kinds()) {
       auto opened = open_one(kind, tid, rings);
-      if (!opened) return opened;
+      if (opened) continue;
+      close_events_from(before);
+      return opened;
     }
   }
   return {};
+}
+
+void EventSet::close_events_from(size_t first) {
+  auto begin = events_.begin() + static_cast<ptrdiff_t>(first);
+  auto closes = [&](int fd) {
+    return std::any_of(begin, events_.end(), [fd](const Event& event) { return event.fd.get() == fd; });
+  };
+  for (CpuRings& rings : rings_) {  // a ring goes with its owner
+    if (closes(rings.side_fd)) rings.side.reset(), rings.side_fd = -1;
+    if (closes(rings.sample_fd)) rings.samples.reset(), rings.sample_fd = -1;
+  }
+  events_.erase(begin, events_.end());
 }
 
 Result<void> EventSet::open_one(EventKind kind, pid_t pid, CpuRings& rings) {
@@ -136,40 +163,42 @@ Result<void> EventSet::open_one(EventKind kind, pid_t pid, CpuRings& rings) {
 }
 
 Result<void> EventSet::attach(EventKind kind, UniqueFd fd, CpuRings& rings) {
+  auto id = kernel_.id(fd.get());
+  if (!id) return std::unexpected(id.error());
   bool side = kind == EventKind::side_band;
   int& owner = side ? rings.side_fd : rings.sample_fd;
   if (owner >= 0) {
     auto redirected = kernel_.redirect_output(fd.get(), owner);
     if (!redirected) return redirected;
   } else {
-    size_t share = options_.ring_budget_bytes / options_.cpus.size();
-    auto ring = side ? map_ring(fd.get(), std::min(share / 5, kLargestSideRing))
-                     : map_ring(fd.get(), std::min(share * 4 / 5, kLargestSampleRing));
-    if (!ring) return std::unexpected(ring.error());
+    auto memory = kernel_.map_ring(fd.get(), ring_bytes(side));
+    if (!memory) {
+      rings_refused_ = is_denied(memory.error()) || memory.error().code == ENOMEM;
+      return std::unexpected(memory.error());
+    }
     owner = fd.get();
-    (side ? rings.side : rings.samples) = std::move(*ring);
+    (side ? rings.side : rings.samples) = std::make_unique<Ring>(std::move(*memory));
   }
-  auto id = kernel_.id(fd.get());
-  if (!id) return std::unexpected(id.error());
   kind_by_id_[*id] = kind;
   events_.push_back({std::move(fd), kind, rings.cpu});
   return {};
 }
 
-// Rings are locked memory: without privilege there is a budget per user, so take what is given.
-Result<std::unique_ptr<Ring>> EventSet::map_ring(int fd, size_t bytes) {
-  size_t wanted = std::max(std::bit_floor(bytes), kSmallestRing);
-  size_t size = std::min(wanted, smallest_ring_bytes_);
-  while (true) {
-    auto memory = kernel_.map_ring(fd, size);
-    if (memory) return std::make_unique<Ring>(std::move(*memory));
-    if (!is_denied(memory.error()) && memory.error().code != ENOMEM) return std::unexpected(memory.error());
-    if (size <= kPage) return std::unexpected(memory.error());
-    size /= 2;
-    smallest_ring_bytes_ = size;
-    note("rings", "locked memory is limited: rings are smaller than wanted and may lose records under load",
-         "sudo sysctl -w kernel.perf_event_mlock_kb=65536, or run as root");
-  }
+size_t EventSet::ring_bytes(bool side) const {
+  size_t share = options_.ring_budget_bytes / options_.cpus.size();
+  size_t wanted = side ? std::min(share / 5, kLargestSideRing) : std::min(share * 4 / 5, kLargestSampleRing);
+  return std::max(std::bit_floor(std::max(wanted, kSmallestRing)) >> ring_halvings_, kPage);
+}
+
+// Rings are locked memory, and without privilege all of a user's rings share one budget. A first ring
+// that took all it can get would leave nothing for the others, so all of them shrink together.
+bool EventSet::halve_rings() {
+  if (!rings_refused_ || ring_bytes(false) <= kPage) return false;
+  close_all();
+  ++ring_halvings_;
+  note("rings", "locked memory is limited: rings are smaller than wanted and may lose records under load",
+       "sudo sysctl -w kernel.perf_event_mlock_kb=65536, or run as root");
+  return true;
 }
 
 perf_event_attr EventSet::attributes(EventKind kind) const {
@@ -265,7 +294,8 @@ void EventSet::close_all() {
   rings_.clear();
   events_.clear();
   kind_by_id_.clear();
-  smallest_ring_bytes_ = SIZE_MAX;
+  rings_refused_ = false;
+  untracked_threads_ = 0;
   std::erase_if(notes_, [](const auto& n) { return n.topic == "rings"; });
 }
 

@@ -84,9 +84,11 @@ class EventSet : public EventIds {
   Result<void> open_per_cpu();
   Result<void> open_per_task(const ListThreads& threads);
   Result<void> open_thread(pid_t tid);
+  void close_events_from(size_t first);
   Result<void> open_one(EventKind kind, pid_t pid, CpuRings& rings);
   Result<void> attach(EventKind kind, UniqueFd fd, CpuRings& rings);
-  Result<std::unique_ptr<Ring>> map_ring(int fd, size_t bytes);
+  size_t ring_bytes(bool side) const;
+  bool halve_rings();
   perf_event_attr attributes(EventKind kind) const;
   std::vector<EventKind> kinds() const;
   void choose_on_cpu_event();
@@ -113,7 +115,8 @@ class EventSet : public EventIds {
   std::unordered_map<uint64_t, EventKind> kind_by_id_;
   std::vector<model::QualityNote> notes_;
   uint64_t untracked_threads_ = 0;
-  size_t smallest_ring_bytes_ = SIZE_MAX;
+  int ring_halvings_ = 0;       // how often all rings were halved to fit into locked memory
+  bool rings_refused_ = false;  // the last failure was a ring's
 };
 
 }  // namespace assay::capture

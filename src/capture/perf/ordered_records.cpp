@@ -28,7 +28,8 @@ void OrderedRecords::release(TimeNs until, const Visit& visit) {
   for (auto it = pending_.begin(); it != end; ++it) {
     HeldBatch& held = held_[it->batch - first_held_];
     visit(held.batch.record(held.batch.entries[it->index]));
-    --held.unreleased;
+    // Freed here and not with its place in the queue: one record of a far time may hold that for long.
+    if (--held.unreleased == 0) held.batch = {};
   }
   if (until != INT64_MAX) released_until_ = std::max(released_until_, until);
   pending_.erase(pending_.begin(), end);
@@ -36,6 +37,12 @@ void OrderedRecords::release(TimeNs until, const Visit& visit) {
     held_.pop_front();
     ++first_held_;
   }
+}
+
+size_t OrderedRecords::held_bytes() const {
+  size_t bytes = 0;
+  for (const HeldBatch& held : held_) bytes += held.batch.bytes.size();
+  return bytes;
 }
 
 }  // namespace assay::capture

@@ -28,6 +28,8 @@ class OrderedRecords {
   uint64_t late() const { return late_; }
   // Everything up to here has been visited.
   TimeNs released_until() const { return released_until_; }
+  // Bytes of records that are kept, because they or others of their batch wait.
+  size_t held_bytes() const;
 
  private:
   // Records of equal time keep the order of arrival: batch, then index.

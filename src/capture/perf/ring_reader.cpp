@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "capture/perf/record.h"
@@ -66,6 +67,9 @@ void RingReader::stop() {
     stopping_ = true;
   }
   if (thread_.joinable()) thread_.join();
+  std::lock_guard lock(mutex_);
+  ended_ = true;  // also when it never started
+  filled_.notify_all();
 }
 
 void RingReader::loop() {
@@ -83,15 +87,12 @@ void RingReader::loop() {
     push(read_round(pressure()));
     if (last_round) break;
     usleep(kShortestRoundMs * 1000);
-    poll(fds.data(), fds.size(), limits_.interval_ms - kShortestRoundMs);
+    poll(fds.data(), fds.size(), std::max(0, limits_.interval_ms - kShortestRoundMs));
     // A per-task event's end leaves its fd in POLLHUP for good: stop asking it.
     for (pollfd& fd : fds) {
       if (fd.revents & POLLHUP) fd.fd = -1;
     }
   }
-  std::lock_guard lock(mutex_);
-  ended_ = true;
-  filled_.notify_all();
 }
 
 Pressure RingReader::pressure() const {
