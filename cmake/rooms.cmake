@@ -2,13 +2,22 @@
 # (subfolders included); its *_test.cpp files become one test program, <room>_test.
 add_library(assay_flags INTERFACE)
 target_compile_options(assay_flags INTERFACE -Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor
-                                             -fno-omit-frame-pointer -g)
+                                             -fno-omit-frame-pointer -g
+                                             # GCC 12 sees overlaps in std::string that are not there
+                                             -Wno-restrict)
 target_include_directories(assay_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_compile_definitions(assay_flags INTERFACE ASSAY_VERSION="${PROJECT_VERSION}")
 if(ASSAY_SANITIZE)
   target_compile_options(assay_flags INTERFACE -fsanitize=${ASSAY_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(assay_flags INTERFACE -fsanitize=${ASSAY_SANITIZE})
 endif()
+
+# Most of a room's compile time went into these; compiled once, they cut a full build to about half.
+add_library(assay_precompiled OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
+target_link_libraries(assay_precompiled PRIVATE assay_flags fmt::fmt Threads::Threads)
+target_precompile_headers(assay_precompiled PRIVATE <algorithm> <array> <atomic> <chrono> <cstdint> <expected>
+                          <functional> <map> <memory> <mutex> <optional> <set> <span> <string> <string_view>
+                          <thread> <unordered_map> <variant> <vector> <fmt/format.h>)
 
 function(assay_room name)
   cmake_parse_arguments(ROOM "" "" "DEPS;LIBS" ${ARGN})
@@ -20,6 +29,7 @@ function(assay_room name)
   if(sources)
     add_library(assay_${name} STATIC ${sources})
     target_link_libraries(assay_${name} PUBLIC assay_flags fmt::fmt ${deps} ${ROOM_LIBS})
+    target_precompile_headers(assay_${name} REUSE_FROM assay_precompiled)
   else()
     add_library(assay_${name} INTERFACE)
     target_link_libraries(assay_${name} INTERFACE assay_flags fmt::fmt ${deps} ${ROOM_LIBS})
@@ -27,6 +37,7 @@ function(assay_room name)
   if(ASSAY_TESTS AND tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE assay_${name} GTest::gmock GTest::gtest_main)
+    target_precompile_headers(${name}_test REUSE_FROM assay_precompiled)
     gtest_discover_tests(${name}_test PROPERTIES LABELS unit DISCOVERY_TIMEOUT 120)
   endif()
 endfunction()
