@@ -115,8 +115,11 @@ class Assay(Profiler):
         report = subprocess.run([self.program, "report", path, "--format", "json"], capture_output=True, text=True)
         if report.returncode != 0:
             raise RuntimeError(f"assay report failed: {report.stderr.strip()}")
-        quality = json.loads(report.stdout)["quality"]
-        return quality["samples"] + quality["waits"]
+        try:
+            quality = json.loads(report.stdout)["quality"]
+            return quality["samples"] + quality["waits"]
+        except (ValueError, KeyError) as error:
+            raise RuntimeError(f"assay report's JSON lacks quality.samples or quality.waits: {error}") from None
 
 
 class Perf(Profiler):
