@@ -11,7 +11,7 @@ _assay_options() {
       echo "$target --for --warmup --freq --output -o --overwrite --no-wakeups --unprivileged --quiet -q --json --help -h"
       ;;
     report) echo "--format --json --output -o --pid --tid --pool --help -h" ;;
-    sql) echo "--json --help -h" ;;
+    sql) echo "--format --json --help -h" ;;
     doctor) echo "$target --json --help -h" ;;
     *) echo "--help -h --version" ;;
   esac
@@ -25,12 +25,19 @@ _assay_value() {
     --port) _assay_reply "$(_assay_listening_ports)" ;;
     --for | --warmup) _assay_reply '10s 30s 1m 5m' ;;
     --freq) _assay_reply '49 99 199 499 999' ;;
-    --format) _assay_reply 'text md json' ;;
+    --format) _assay_formats ;;
     --exe | --output | -o) COMPREPLY=($(compgen -f -- "$_assay_word")) && compopt -o filenames 2>/dev/null ;;
     --cgroup) COMPREPLY=($(compgen -d -- "${_assay_word:-/sys/fs/cgroup/}")) && compopt -o filenames 2>/dev/null ;;
     *) return 1 ;;
   esac
   return 0
+}
+
+_assay_formats() {
+  case $(_assay_command) in
+    sql) _assay_reply 'table tsv json' ;;
+    *) _assay_reply 'text md json' ;;
+  esac
 }
 
 _assay_reply() { COMPREPLY=($(compgen -W "$1" -- "$_assay_word")); }

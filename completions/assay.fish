@@ -48,7 +48,8 @@ complete -c assay -n '__fish_seen_subcommand_from report' -l pool -x -d 'only th
 complete -c assay -n '__fish_seen_subcommand_from report' -k -a '(__fish_complete_suffix .assay)'
 
 # sql
-complete -c assay -n '__fish_seen_subcommand_from sql' -l json -d 'rows as JSON'
+complete -c assay -n '__fish_seen_subcommand_from sql' -l format -x -a 'table tsv json' -d 'form of the rows'
+complete -c assay -n '__fish_seen_subcommand_from sql' -l json -d 'as --format json'
 complete -c assay -n '__fish_seen_subcommand_from sql' -k -a '(__fish_complete_suffix .assay)'
 
 # doctor

@@ -19,6 +19,7 @@ class Profiler:
     name = ""
     settle = 1.0  # seconds from start to attached, where it does not say so itself
     output = None  # name of its file
+    process = None
 
     def check(self):
         """Raises Unavailable where it cannot run."""
@@ -72,6 +73,7 @@ class Profiler:
             time.sleep(0.01)
         _, _, usage = os.wait4(self.process.pid, 0)
         self.process.returncode = 0  # reaped above; nothing for Popen to wait for
+        self.process = None
         self.log.close()
         has_file = self.path and os.path.exists(self.path)
         return {
@@ -80,6 +82,13 @@ class Profiler:
             "bytes": os.path.getsize(self.path) if has_file else None,
             "events": self.events(self.path) if has_file else None,
         }
+
+    def abandon(self):
+        """Ends it without ceremony if finish() did not come to it."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
 
 
 class Nothing(Profiler):
@@ -115,8 +124,11 @@ class Assay(Profiler):
         report = subprocess.run([self.program, "report", path, "--format", "json"], capture_output=True, text=True)
         if report.returncode != 0:
             raise RuntimeError(f"assay report failed: {report.stderr.strip()}")
-        quality = json.loads(report.stdout)["quality"]
-        return quality["samples"] + quality["waits"]
+        try:
+            quality = json.loads(report.stdout)["quality"]
+            return quality["samples"] + quality["waits"]
+        except (ValueError, KeyError) as error:
+            raise RuntimeError(f"assay report's JSON lacks quality.samples or quality.waits: {error}") from None
 
 
 class Perf(Profiler):

@@ -103,7 +103,7 @@ class Load {
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<uint16_t>(options_.port));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+    if (fd < 0 || connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
       std::perror("demo_load: cannot connect");
       std::exit(1);
     }

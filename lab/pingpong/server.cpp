@@ -1,8 +1,8 @@
 // pingpong_server: a switch-heavy server with a switchable rate, and its own throughput as output.
 //
-// Two threads (pinned to one CPU with --pin) hand a byte to and fro over two pipes: every hand-off is
-// a context switch and nothing else, the worst case for a profiler of waits. --work-us puts about so
-// much fixed arithmetic into every round trip; --rate N paces it to N switches a second.
+// Two threads (pinned to one CPU with --pin) hand a byte to and fro over two pipes: every hand-off
+// is a context switch and nothing else, the worst case for a profiler of waits. --work-us puts
+// about so much fixed arithmetic into every round trip; --rate N paces it to N switches a second.
 // Prints "ready PID" when it runs, then one JSON line at the end:
 // {"round_trips":N,"seconds":S,"switches":N}
 // --counter FILE keeps the round trips so far in FILE, 8 bytes, for a reader that maps it.

@@ -40,6 +40,7 @@ void block_in_epoll() {
 
 void block_in_accept() {
   int fd = socket(AF_INET, SOCK_STREAM, 0);
+  if (fd < 0) return;
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

@@ -1,5 +1,5 @@
-// Recurses --depth calls deep, then alternates work and sleep at the bottom: on-CPU and off-CPU stacks
-// that deep, at about 64 bytes of stack a frame.
+// Recurses --depth calls deep, then alternates work and sleep at the bottom: on-CPU and off-CPU
+// stacks that deep, at about 64 bytes of stack a frame.
 #include <thread>
 
 #include "truth.h"

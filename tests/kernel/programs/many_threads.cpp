@@ -41,7 +41,8 @@ int main(int argc, char** argv) {
   Shared shared{deadline, arguments["period-ms"] * 1'000'000};
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, 128 * 1024);  // thousands of default stacks need not fit
+  pthread_attr_setstacksize(&attributes,
+                            size_t{128} * 1024);  // thousands of default stacks need not fit
   std::vector<pthread_t> threads;
   for (long i = 1; i <= arguments["count"]; ++i) {
     pthread_t thread;
@@ -51,7 +52,7 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "many_threads: only %ld threads: %s\n", i - 1, std::strerror(error));
       break;
     }
-    start.release();
+    (void)start.release();  // the thread owns it now
     threads.push_back(thread);
   }
   deadline.wait_for_end(main_thread);
