@@ -38,7 +38,7 @@ std::string utc_time(int64_t utc_ns) {
 
 std::string grouped(uint64_t count) {
   std::string digits = fmt::format("{}", count);
-  for (size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+  for (size_t at = digits.size(); at > 3;) digits.insert(at -= 3, 1, ',');
   return digits;
 }
 
@@ -53,7 +53,7 @@ std::string percent_of(int64_t part, int64_t whole) {
 
 std::string host_text(const analysis::Report& report) {
   std::string kernel = fact(report, {"kernel"});
-  if (!kernel.empty() && !kernel.starts_with("Linux")) kernel = "Linux " + kernel;
+  if (!kernel.empty() && !kernel.starts_with("Linux")) kernel.insert(0, "Linux ");
   std::string cpu = fact(report, {"cpu_model", "cpu"});
   std::string cpus = report.cpus > 0 ? fmt::format("{} CPUs", report.cpus) : "";
   if (!cpu.empty()) cpus += cpus.empty() ? cpu : " (" + cpu + ")";
