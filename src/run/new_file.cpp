@@ -15,7 +15,7 @@ namespace {
 
 std::unexpected<Error> already_exists(const std::string& path) {
   return fail_with_remedy(fmt::format("{} exists already", path),
-                          "choose another name with -o, or pass --force to replace it", EEXIST);
+                          "choose another name with -o, or pass --overwrite to replace it", EEXIST);
 }
 
 Result<void> check_place(const std::string& path, bool overwrite) {

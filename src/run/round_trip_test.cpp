@@ -1,5 +1,6 @@
 // What a Writer takes in, a Reader gives back.
 #include <algorithm>
+#include <thread>
 #include <tuple>
 
 #include <gmock/gmock.h>
@@ -243,7 +244,7 @@ TEST(Writer, RefusesIdsThatDoNotAscend) {
   EXPECT_THAT(flushed.error().what, testing::HasSubstr("frame 12 was added where 10 was due"));
   EXPECT_FALSE((*writer)->flush(3));
   EXPECT_FALSE((*writer)->finish(fixture_info()));
-  writer->reset();
+  // The failed writer still exists, and does not stand in the way.
   auto reader = open_or_die(scratch.file("a.assay"));
   ASSERT_TRUE(reader);
   EXPECT_EQ(reader->contents().frames.size(), 10u);
@@ -263,15 +264,59 @@ TEST(Writer, ReplacesOnlyWhenToldAndOnlyFiles) {
   EXPECT_FALSE(Writer::create(scratch.file("no/such/dir.assay"), fixture_info(), true));
 }
 
+TEST(Writer, ManyThreadsMayAddWhileOneFlushes) {
+  ScratchDirectory scratch;
+  auto writer = Writer::create(scratch.file("a.assay"), fixture_info(), false);
+  ASSERT_TRUE(writer);
+  add_fixture_tables(**writer);
+  std::vector<std::thread> adders;
+  for (uint32_t thread = 0; thread < 4; ++thread) {
+    adders.emplace_back([&, thread] {
+      for (int i = 0; i < 5'000; ++i) {
+        model::Wait wait;
+        wait.start = kFixtureBegin + i * 1'000;
+        wait.duration_ns = 10;
+        wait.thread = {thread};
+        (*writer)->add_wait(wait);
+      }
+    });
+  }
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE((*writer)->flush(kFixtureBegin + i));
+  for (std::thread& adder : adders) adder.join();
+  ASSERT_TRUE((*writer)->finish(fixture_info()));
+  auto reader = open_or_die(scratch.file("a.assay"));
+  ASSERT_TRUE(reader);
+  EXPECT_EQ(all_waits(*reader).size(), 20'000u);
+}
+
+std::vector<std::string> files_in(const ScratchDirectory& scratch) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(scratch.path())) {
+    names.push_back(entry.path().filename());
+  }
+  return names;
+}
+
 TEST(Writer, LeavesOneFileBehind) {
   ScratchDirectory scratch;
   write_fixture_run(scratch.file("a.assay"));
-  int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(scratch.path())) {
-    EXPECT_EQ(entry.path().filename(), "a.assay");
-    ++files;
+  EXPECT_THAT(files_in(scratch), testing::ElementsAre("a.assay"));
+}
+
+TEST(Writer, DroppedUnfinishedLeavesOneReadableFileBehind) {
+  ScratchDirectory scratch;
+  {
+    auto writer = Writer::create(scratch.file("a.assay"), fixture_info(), false);
+    ASSERT_TRUE(writer);
+    add_fixture_tables(**writer);
+    ASSERT_TRUE((*writer)->flush(kFixtureBegin + 5));
+    (*writer)->add_wait({});
   }
-  EXPECT_EQ(files, 1);
+  EXPECT_THAT(files_in(scratch), testing::ElementsAre("a.assay"));
+  auto reader = open_or_die(scratch.file("a.assay"));
+  ASSERT_TRUE(reader);
+  EXPECT_EQ(reader->contents().info.window_end_ns, kFixtureBegin + 5);
+  EXPECT_FALSE(reader->contents().info.finished);
 }
 
 }  // namespace

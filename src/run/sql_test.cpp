@@ -1,5 +1,8 @@
 #include "run/sql.h"
 
+#include <filesystem>
+#include <fstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -193,6 +196,30 @@ TEST_F(RunSql, WrongQueriesSayWhy) {
   EXPECT_THAT(ask("  -- only a comment").error, HasSubstr("empty"));
   EXPECT_THAT(ask("SELECT 1; SELECT 2").error, HasSubstr("one query at a time"));
   EXPECT_EQ(ask("SELECT 1;  -- done\n").error, "");
+}
+
+// Every query between ```sql and ``` of the format's document runs.
+TEST_F(RunSql, TheDocumentsExamplesRun) {
+  std::filesystem::path document =
+      std::filesystem::path(__FILE__).parent_path() / "../../docs/run-format.md";
+  std::ifstream in(document);
+  if (!in) GTEST_SKIP() << "skipped: " << document << " is not here";
+  std::string statement;
+  bool inside = false;
+  int queries = 0;
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("```")) {
+      inside = line == "```sql";
+      continue;
+    }
+    if (!inside) continue;
+    statement += line + "\n";
+    if (!line.ends_with(';')) continue;
+    EXPECT_EQ(ask(statement).error, "") << statement;
+    statement.clear();
+    ++queries;
+  }
+  EXPECT_GE(queries, 10);
 }
 
 TEST_F(RunSql, AReaderMayStopEarly) {

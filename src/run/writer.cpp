@@ -29,6 +29,10 @@ class FileWriter : public Writer {
   FileWriter(Database database, const model::RunInfo& info)
       : database_(std::move(database)), tables_(database_), info_(info) {}
 
+  ~FileWriter() override {
+    if (!closed_) close_file();
+  }
+
   Result<void> start() {
     if (auto done = database_.execute(kWriterPragmas); !done) return done;
     return tables_.prepare();
@@ -143,14 +147,22 @@ class FileWriter : public Writer {
                              ? "UPDATE info SET value = 'disk full' WHERE key = 'end_reason'"
                              : "UPDATE info SET value = 'write error' WHERE key = 'end_reason'";
     (void)database_.execute(reason);
+    close_file();
     error.what += "; the run holds what was committed before and takes no more";
   }
 
-  Result<void> close_durably() {
-    std::string path = database_.path();
+  // An empty journal is of no use to anyone; one with contents is needed to open the run.
+  void close_file() {
     tables_.release();
     database_.close();
-    ::unlink((path + "-journal").c_str());  // TRUNCATE mode leaves it empty; absent is fine too
+    std::string journal = database_.path() + "-journal";
+    std::error_code missing;
+    if (std::filesystem::file_size(journal, missing) == 0 && !missing) ::unlink(journal.c_str());
+  }
+
+  Result<void> close_durably() {
+    const std::string& path = database_.path();
+    close_file();
     UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!file.valid() || ::fsync(file.get()) != 0) {
       return fail_errno("{} cannot be made durable", path);
