@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 
 #include "os/fake_tree.h"
+#include "os/procfs.h"
 
 namespace assay::os {
 namespace {
