@@ -45,8 +45,8 @@ TEST(Quality, RateLossAndCost) {
                        {model::LossKind::dropped_stacks, 1, 5, 1000},
                        {static_cast<model::LossKind>(200), 1, 5, 1000}};
   run.edit().info.finished = false;
-  run.add_series(model::SeriesScope::self, 0, "utime", {{0, 5}, {10, 25}});
-  run.add_series(model::SeriesScope::self, 0, "stime", {{0, 1}, {10, 2}});
+  run.add_series(model::SeriesScope::self, 0, "cpu", {{0, 5}, {10, 26}});
+  run.add_series(model::SeriesScope::self, 0, "counters_cpu", {{0, 1}, {10, 2}});
   run.add_series(model::SeriesScope::self, 0, "rss", {{0, 10}, {5, 30}, {10, 20}});
   Quality q = quality_of(run);
   EXPECT_DOUBLE_EQ(q.hz, 100);  // 50 samples in half a second of running
