@@ -88,7 +88,9 @@ std::string process_text(const model::Process& process) {
   std::string name = process.comm;
   if (name.empty()) name = process.exe.substr(process.exe.rfind('/') + 1);
   std::string text = fmt::format("{} {}", process.pid, name);
-  if (!process.role.empty() && process.role != name) text += fmt::format(" ({})", process.role);
+  // The main process needs no saying; its name needs the room.
+  if (!process.role.empty() && process.role != "main" && process.role != name)
+    text += fmt::format(" ({})", process.role);
   return text;
 }
 
