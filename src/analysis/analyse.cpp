@@ -42,7 +42,7 @@ std::string selection_text(const Options& options) {
 
 int cpu_count(const run::Contents& run) {
   for (const model::Fact& fact : run.facts) {
-    if (fact.scope != "host" || (fact.key != "cpus" && fact.key != "cpu_count")) continue;
+    if (fact.scope != "host" || fact.key != "cpus_online") continue;
     int count = 0;
     auto [end, status] =
         std::from_chars(fact.value.data(), fact.value.data() + fact.value.size(), count);

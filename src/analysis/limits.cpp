@@ -34,7 +34,21 @@ void add_losses(const Quality& q, Notes& notes) {
                                  format_percent(q.lost_share), format_count(q.lost_records)),
                      "record with a lower rate, for example --freq 49"});
   }
-  if (uint64_t n = q.lost[static_cast<size_t>(model::LossKind::untracked_threads)]; n > 0) {
+  auto lost = [&](model::LossKind kind) { return q.lost[static_cast<size_t>(kind)]; };
+  uint64_t copies = lost(model::LossKind::dropped_stacks);
+  if (static_cast<double>(copies) > kLostShare * static_cast<double>(q.samples + q.waits)) {
+    notes.push_back({"loss",
+                     fmt::format("{} stack copies were dropped to keep up with the target: those "
+                                 "stacks go by frame pointers alone, or have none",
+                                 format_count(copies)),
+                     ""});
+  }
+  if (uint64_t n = lost(model::LossKind::throttled); n > 0) {
+    notes.push_back({"loss",
+                     fmt::format("the kernel throttled the sampling {} times", format_count(n)),
+                     "record with a lower rate, for example --freq 49"});
+  }
+  if (uint64_t n = lost(model::LossKind::untracked_threads); n > 0) {
     notes.push_back({"threads", fmt::format("{} threads could not be followed", format_count(n)),
                      "ulimit -n 65536"});
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <tuple>
+#include <unordered_map>
 
 namespace assay::analysis {
 namespace {
@@ -121,7 +122,7 @@ std::vector<HotPath> OnCpuBuilder::paths(const OnCpuProfile& profile, size_t max
 }
 
 OffCpuBuilder::OffCpuBuilder(const CallTree& tree, const run::Contents& run)
-    : tree_(tree), ns_(tree.stack_count()), cache_(tree.stack_count()) {
+    : tree_(tree), ns_(tree.stack_count()), first_slot_(tree.paths().size(), kNoSlot) {
   std::unordered_map<std::string, uint32_t> known;
   for (const model::Thread& thread : run.threads) {
     const std::string& pool = thread.pool.empty() ? thread.name : thread.pool;
@@ -131,17 +132,18 @@ OffCpuBuilder::OffCpuBuilder(const CallTree& tree, const run::Contents& run)
   }
 }
 
-uint32_t OffCpuBuilder::slot_of(model::StackId stack, BlockKind kind) {
-  Cached& cached = cache_[stack.value];
-  if (cached.slot != UINT32_MAX && cached.kind == kind) return cached.slot;
-  uint64_t key = uint64_t{tree_.path_of(stack)} << 8 | static_cast<uint8_t>(kind);
-  auto [it, added] = slot_by_key_.try_emplace(key, static_cast<uint32_t>(slots_.size()));
-  if (added) {
-    slots_.emplace_back().kind = kind;
-    slots_.back().heaviest = stack;
+OffCpuBuilder::Slot& OffCpuBuilder::slot_of(model::StackId stack, BlockKind kind) {
+  uint32_t* link = &first_slot_[tree_.path_of(stack)];
+  while (*link != kNoSlot) {
+    Slot& slot = slots_[*link];
+    if (slot.kind == kind) return slot;
+    link = &slot.next;
   }
-  cached = {it->second, kind};
-  return it->second;
+  *link = static_cast<uint32_t>(slots_.size());  // before the push, which moves what it points into
+  Slot& slot = slots_.emplace_back();
+  slot.kind = kind;
+  slot.heaviest = stack;
+  return slot;
 }
 
 void OffCpuBuilder::add_pool(Slot& slot, uint32_t pool, int64_t ns) const {
@@ -157,7 +159,7 @@ void OffCpuBuilder::add(const model::Wait& wait, BlockKind kind, const PlacedWai
   if (placed.blocked_ns <= 0 || wait.thread.value >= pool_of_thread_.size()) return;
   model::StackId stack = wait.stack.value < ns_.size() ? wait.stack : model::StackId{};
   ns_[stack.value] += placed.blocked_ns;
-  Slot& slot = slots_[slot_of(stack, kind)];
+  Slot& slot = slot_of(stack, kind);
   if (ns_[stack.value] > ns_[slot.heaviest.value]) slot.heaviest = stack;
   slot.durations.add(placed.blocked_ns);
   slot.cut += placed.cut;

@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "analysis/call_tree.h"
@@ -100,14 +99,16 @@ class OffCpuBuilder {
   const StackWeights& weights() const { return ns_; }
 
  private:
+  static constexpr uint32_t kNoSlot = UINT32_MAX;
   struct Slot {
     BlockKind kind = BlockKind::unknown;
+    uint32_t next = kNoSlot;  // of the same path and another kind
     model::StackId heaviest;  // the stack that stands for the path
     Durations durations;
     uint64_t cut = 0;
     std::vector<std::pair<uint32_t, int64_t>> pools;
   };
-  uint32_t slot_of(model::StackId stack, BlockKind kind);
+  Slot& slot_of(model::StackId stack, BlockKind kind);
   void add_pool(Slot& slot, uint32_t pool, int64_t ns) const;
 
   const CallTree& tree_;
@@ -115,12 +116,7 @@ class OffCpuBuilder {
   std::vector<uint32_t> pool_of_thread_;
   std::vector<std::string> pools_;
   std::vector<Slot> slots_;
-  std::unordered_map<uint64_t, uint32_t> slot_by_key_;  // path and kind
-  struct Cached {
-    uint32_t slot = UINT32_MAX;
-    BlockKind kind = BlockKind::unknown;
-  };
-  std::vector<Cached> cache_;  // by stack: where its last wait went
+  std::vector<uint32_t> first_slot_;  // by path
 };
 
 }  // namespace assay::analysis

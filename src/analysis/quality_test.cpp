@@ -45,8 +45,8 @@ TEST(Quality, RateLossAndCost) {
                        {model::LossKind::dropped_stacks, 1, 5, 1000},
                        {static_cast<model::LossKind>(200), 1, 5, 1000}};
   run.edit().info.finished = false;
-  run.add_series(model::SeriesScope::self, 0, "utime", {{0, 5}, {10, 25}});
-  run.add_series(model::SeriesScope::self, 0, "stime", {{0, 1}, {10, 2}});
+  run.add_series(model::SeriesScope::self, 0, "cpu", {{0, 5}, {10, 26}});
+  run.add_series(model::SeriesScope::self, 0, "counters_cpu", {{0, 1}, {10, 2}});
   run.add_series(model::SeriesScope::self, 0, "rss", {{0, 10}, {5, 30}, {10, 20}});
   Quality q = quality_of(run);
   EXPECT_DOUBLE_EQ(q.hz, 100);  // 50 samples in half a second of running
@@ -58,6 +58,42 @@ TEST(Quality, RateLossAndCost) {
   EXPECT_FALSE(q.finished);
   EXPECT_EQ(q.own_cost.cpu_ns, 21);
   EXPECT_EQ(q.own_cost.peak_rss_bytes, 30);
+}
+
+TEST(Quality, LimitsAreSaidAndOnlyWhereThereAreSome) {
+  Quality good;
+  good.samples = 10'000;
+  good.waits = 10'000;
+  good.sampled_share = 1.01;
+  good.finished = true;
+  good.end_reason = "time";
+  good.on_cpu.time_ns = good.off_cpu.time_ns = 1;
+  good.on_cpu.complete = good.off_cpu.complete = 1;
+  good.accounting.threads_checked = 4;
+  good.accounting.error_share = 0.019;
+  EXPECT_TRUE(limits_of(good).empty());
+  auto topic = [&](auto&& spoil) {
+    Quality bad = good;
+    spoil(bad);
+    auto limits = limits_of(bad);
+    EXPECT_EQ(limits.size(), 1u);
+    return limits.empty() ? "" : limits[0].topic;
+  };
+  EXPECT_EQ(topic([](Quality& q) { q.finished = false; }), "ending");
+  EXPECT_EQ(topic([](Quality& q) { q.end_reason = "interrupted"; }), "ending");
+  EXPECT_EQ(topic([](Quality& q) { q.lost_share = 0.02; }), "loss");
+  EXPECT_EQ(topic([](Quality& q) { q.lost[2] = 500; }), "loss");
+  EXPECT_EQ(topic([](Quality& q) { q.lost[3] = 1; }), "loss");
+  EXPECT_EQ(topic([](Quality& q) { q.lost[6] = 1; }), "threads");
+  EXPECT_EQ(topic([](Quality& q) { q.accounting.threads_unseen = 1; }), "threads");
+  EXPECT_EQ(topic([](Quality& q) { q.accounting.error_share = 0.03; }), "accounting");
+  EXPECT_EQ(topic([](Quality& q) { q.accounting.overlapping_waits = 1; }), "accounting");
+  EXPECT_EQ(topic([](Quality& q) { q.sampled_share = 0.9; }), "sampling");
+  EXPECT_EQ(topic([](Quality& q) { q.samples = 50; }), "sampling");
+  EXPECT_EQ(topic([](Quality& q) { q.on_cpu.truncated = 0.06; }), "stacks");
+  EXPECT_EQ(topic([](Quality& q) { q.off_cpu.by_frame_pointers = 0.06; }), "stacks");
+  EXPECT_EQ(topic([](Quality& q) { q.off_cpu.none = 0.06; }), "stacks");
+  EXPECT_EQ(topic([](Quality& q) { q.on_cpu.unresolved = 0.2; }), "symbols");
 }
 
 TEST(Quality, AnEmptyRunHasNoShares) {

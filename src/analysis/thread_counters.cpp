@@ -23,7 +23,7 @@ Result<std::vector<ThreadCounters>> read_thread_counters(const run::Reader& read
   for (const model::Series& series : run.series) {
     if (series.scope != model::SeriesScope::thread || series.owner >= counters.size()) continue;
     ThreadCounters& mine = counters[series.owner];
-    std::optional<Growth>* slot = series.name == "run_ns"      ? &mine.run_ns
+    std::optional<Growth>* slot = series.name == "run"         ? &mine.run_ns
                                   : series.name == "run_delay" ? &mine.run_delay
                                   : series.name == "utime"     ? &mine.utime
                                   : series.name == "stime"     ? &mine.stime
@@ -42,14 +42,14 @@ Result<OwnCost> read_own_cost(const run::Reader& reader) {
   OwnCost cost;
   for (const model::Series& series : reader.contents().series) {
     if (series.scope != model::SeriesScope::self) continue;
-    bool cpu = series.name == "utime" || series.name == "stime" || series.name == "cpu";
+    bool cpu = series.name == "cpu";  // of all its threads; "counters_cpu" is part of it
     if (!cpu && series.name != "rss") continue;
     auto points = reader.points(series.id);
     if (!points) return std::unexpected(points.error());
     if (points->empty()) continue;
     if (cpu) {
       auto growth = growth_of(*points, INT64_MIN, INT64_MAX);
-      if (growth) cost.cpu_ns = cost.cpu_ns.value_or(0) + growth->by;
+      if (growth) cost.cpu_ns = growth->by;
     } else {
       for (const model::Point& point : *points) {
         cost.peak_rss_bytes = std::max(cost.peak_rss_bytes.value_or(0), point.value);

@@ -1,6 +1,6 @@
 // The kernel's own account of a thread, as polled beside the samples.
 //
-// In: a Reader's series of scope thread ("run_ns", "run_delay", "utime", "stime", cumulative, ns)
+// In: a Reader's series of scope thread ("run", "run_delay", "utime", "stime", cumulative, ns)
 // and of scope self. Out: how much each grew inside the window, and between which two readings.
 // Failures: the Reader's.
 #pragma once

@@ -164,7 +164,7 @@ TEST_F(ThreadTimeTest, OverlapsAreCutAndCounted) {
 TEST_F(ThreadTimeTest, TheKernelsAccountIsComparedOverItsOwnReadings) {
   run.add_wait(thread, futex, 0, 500 * kMs);
   // Read at 200 and 900 ms: 300 waiting, 400 running; the kernel says 386.
-  run.add_series(model::SeriesScope::thread, thread.value, "run_ns",
+  run.add_series(model::SeriesScope::thread, thread.value, "run",
                  {{200 * kMs, 50}, {900 * kMs, 50 + 386 * kMs}});
   Report report = analysed(run);
   const Accounting& accounting = report.quality.accounting;
@@ -180,7 +180,7 @@ TEST_F(ThreadTimeTest, AThreadNeverSeenIsNotCalledRunning) {
   EXPECT_EQ(time(report).of(BlockKind::unknown), 1000 * kMs);
   EXPECT_EQ(report.quality.accounting.threads_unseen, 1u);
   // Unless the kernel says that it ran.
-  run.add_series(model::SeriesScope::thread, thread.value, "run_ns",
+  run.add_series(model::SeriesScope::thread, thread.value, "run",
                  {{0, 0}, {1000 * kMs, 999 * kMs}});
   EXPECT_EQ(time(analysed(run)).running_ns(), 1000 * kMs);
 }

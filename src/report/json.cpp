@@ -258,7 +258,7 @@ std::string render_json(const analysis::Report& report) {
   json["hot_paths"] = hot_paths(report);
   json["functions"] = functions(report);
   json["waits"] = waits(report);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace assay::report

@@ -1,7 +1,7 @@
 // render_json(): a Report for programs, by the versioned schema in docs/report.schema.json.
 //
 // Times are integers in ns, shares 0–1. Keys stand in the schema's order; the same report gives the
-// same bytes. Invalid UTF-8 in names becomes U+FFFD. Pure; never fails.
+// same bytes, without a final newline. Invalid UTF-8 in names becomes U+FFFD. Pure; never fails.
 #pragma once
 
 #include <string>

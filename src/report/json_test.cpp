@@ -1,11 +1,14 @@
 #include "report/json.h"
 
+#include <filesystem>
+#include <fstream>
 #include <set>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "report/sample_report.h"
+#include "report/schema_check.h"
 
 namespace assay::report {
 namespace {
@@ -74,6 +77,38 @@ TEST(Json, HostileNamesAndEmptyRunsAreValidJson) {
   analysis::FakeRun empty;
   empty.edit() = {};
   EXPECT_EQ(json::parse(render_json(analysed(empty)))["threads"].size(), 0u);
+}
+
+json schema() {
+  auto root = std::filesystem::path(__FILE__).parent_path().parent_path().parent_path();
+  std::ifstream in(root / "docs" / "report.schema.json");
+  EXPECT_TRUE(in) << root;
+  return json::parse(in);
+}
+
+TEST(Json, KeepsItsSchema) {
+  json rules = schema();
+  SchemaCheck check(rules);
+  analysis::FakeRun empty;
+  empty.edit() = {};
+  for (const analysis::FakeRun& run : {sample_run(), hostile_run(), empty}) {
+    EXPECT_EQ(check.violation(json::parse(render_json(analysed(run)))), "");
+  }
+}
+
+TEST(Json, TheSchemaCatchesMistakes) {
+  json rules = schema();
+  SchemaCheck check(rules);
+  json good = json::parse(render_json(analysed(sample_run())));
+  for (const char* change : {R"([{"op":"remove","path":"/quality/hz"}])",
+                             R"([{"op":"add","path":"/threads/0/more","value":1}])",
+                             R"([{"op":"replace","path":"/threads/0/wall_ns","value":0.5}])",
+                             R"([{"op":"replace","path":"/waits/0/kind","value":"magic"}])",
+                             R"([{"op":"replace","path":"/functions/0/self_share","value":1.5}])",
+                             R"([{"op":"add","path":"/thread_time/blocked_ns/nap","value":1}])",
+                             R"([{"op":"replace","path":"/schema_version","value":2}])"}) {
+    EXPECT_NE(check.violation(good.patch(json::parse(change))), "") << change;
+  }
 }
 
 TEST(Json, TheSameRunGivesTheSameBytes) {

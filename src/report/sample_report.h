@@ -24,7 +24,7 @@ inline analysis::FakeRun sample_run() {
   info.utc_begin_ns = 1'763'184'072'000'000'000;
   run.edit().facts = {{"host", "hostname", "lab"},
                       {"host", "kernel", "6.18.1"},
-                      {"host", "cpus", "4"},
+                      {"host", "cpus_online", "4"},
                       {"host", "cpu_model", "Example CPU"},
                       {"process 0", "build", "release"}};
   TimeNs t0 = info.window_begin_ns;
@@ -70,9 +70,9 @@ inline analysis::FakeRun sample_run() {
   }
   run.add_wait(log, fsync, t0, 1'500 * kMs);
   run.add_wait(log, {}, t0 + 1'600 * kMs, 400 * kMs, {WaitFlag::open_end});
-  run.add_series(model::SeriesScope::thread, loop.value, "run_ns",
+  run.add_series(model::SeriesScope::thread, loop.value, "run",
                  {{t0, 0}, {t0 + 2'000 * kMs, 604 * kMs}});
-  run.add_series(model::SeriesScope::self, 0, "utime", {{t0, 0}, {t0 + 2'000 * kMs, 18 * kMs}});
+  run.add_series(model::SeriesScope::self, 0, "cpu", {{t0, 0}, {t0 + 2'000 * kMs, 18 * kMs}});
   run.add_series(model::SeriesScope::self, 0, "rss", {{t0, 31'000'000}, {t0 + 1, 42'000'000}});
   run.edit().losses = {{model::LossKind::ring_records, 0, t0, 12}};
   run.edit().notes = {{"wake-ups", "run-queue delay is measured per thread, not per wait",

@@ -1,6 +1,7 @@
 #include "report/text_page.h"
 
 #include <algorithm>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -39,11 +40,42 @@ std::string_view code_of(Ink ink) {
   return "";
 }
 
-// What every blocked stack ends in; it tells nothing.
-bool is_scheduler(const std::string& function) {
-  return function == "__schedule" || function == "schedule" || function == "preempt_schedule" ||
-         function == "schedule_timeout" || function == "schedule_hrtimeout_range" ||
-         function == "schedule_hrtimeout_range_clock" || function == "schedule_preempt_disabled";
+// Functions that every kernel stack passes: they tell nothing.
+constexpr std::string_view kKernelPassages[]{"__schedule",
+                                             "schedule",
+                                             "preempt_schedule",
+                                             "schedule_timeout",
+                                             "schedule_hrtimeout_range",
+                                             "schedule_hrtimeout_range_clock",
+                                             "schedule_preempt_disabled",
+                                             "x64_sys_call",
+                                             "do_syscall_64",
+                                             "entry_SYSCALL_64_after_hwframe"};
+// Functions that every thread begins in.
+constexpr std::string_view kEntries[]{"_start",
+                                      "__libc_start_main",
+                                      "__libc_start_main_impl",
+                                      "clone3",
+                                      "__libc_start_call_main",
+                                      "__clone3",
+                                      "start_thread",
+                                      "clone"};
+
+bool in(std::span<const std::string_view> names, const std::string& function) {
+  return std::find(names.begin(), names.end(), function) != names.end();
+}
+
+// The kernel's part of a stack on one line, innermost first; the outermost are cut, not the middle.
+std::string kernel_chain(std::span<const analysis::FrameText> frames, int width) {
+  std::string chain;
+  for (const analysis::FrameText& frame : frames) {
+    if (in(kKernelPassages, frame.function)) continue;
+    std::string name = short_name(frame.function, width - 4);
+    std::string longer = chain.empty() ? name : fmt::format("{} ← {}", chain, name);
+    if (display_width(longer) > width - 4) return chain + " ← …";
+    chain = std::move(longer);
+  }
+  return chain.empty() ? short_name(frames.front().function, width) : chain;
 }
 
 }  // namespace
@@ -119,20 +151,16 @@ void TextPage::stack(const std::vector<analysis::FrameText>& frames, size_t max_
     line(fmt::format("{}[no stack]", kStackIndent));
     return;
   }
-  size_t user = 0;
-  std::string kernel;
-  while (user < frames.size() && frames[user].kind == analysis::CodeKind::kernel) {
-    const std::string& function = frames[user++].function;
-    // A kernel-only stack of scheduler functions still shows one line.
-    if (is_scheduler(function) && !(user == frames.size() && kernel.empty())) continue;
-    kernel += (kernel.empty() ? "" : " ← ") + function;
-  }
-  if (!kernel.empty()) {
+  size_t user = 0, end = frames.size();
+  while (user < end && frames[user].kind == analysis::CodeKind::kernel) ++user;
+  if (user > 0) {
     int columns = width_ - static_cast<int>(kStackIndent.size()) - 9;
-    line(fmt::format("{}{}", kStackIndent,
-                     ink(Ink::kernel, "[kernel] " + short_name(kernel, columns))));
+    std::string chain = kernel_chain(std::span(frames).first(user), columns);
+    line(fmt::format("{}{}", kStackIndent, ink(Ink::kernel, "[kernel] " + chain)));
   }
-  size_t count = frames.size() - user;
+  // Where lines are short, how every thread begins is the first to go.
+  while (end - user > max_lines && in(kEntries, frames[end - 1].function)) --end;
+  size_t count = end - user;
   // The innermost frames say what is done, the outermost who asked; one line says how many it
   // hides.
   size_t outer = 2, inner = max_lines - outer - 1;

@@ -15,7 +15,7 @@ constexpr size_t kFunctionsShown = 15;
 constexpr size_t kPathsShown = 5;
 constexpr size_t kWaitsShown = 8;
 constexpr size_t kPathLines = 8;
-constexpr size_t kWaitLines = 6;
+constexpr size_t kWaitLines = 8;
 constexpr int kWhereColumns = 24;
 
 // Nothing ran: where that is a fact and where it is a gap in the evidence.

@@ -147,7 +147,9 @@ void write_thread_time(const analysis::Report& report, TextPage& page) {
   }
   page.heading("Thread time", remark + "█ user ▓ kernel ▒ run-queue ░ blocked");
   table_head(page);
-  row(page, "all", report.threads.size(), report.thread_time);
+  if (report.processes.size() != 1) {
+    row(page, "all", report.threads.size(), report.thread_time);
+  }
   for (size_t i = 0; i < std::min(kProcessesShown, report.processes.size()); ++i) {
     const analysis::ProcessTime& process = report.processes[i];
     row(page, process_text(process.process), process.threads, process.time);

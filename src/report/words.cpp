@@ -10,11 +10,9 @@
 namespace assay::report {
 namespace {
 
-std::string fact(const analysis::Report& report, std::initializer_list<std::string_view> keys) {
-  for (std::string_view key : keys) {
-    for (const model::Fact& fact : report.facts) {
-      if (fact.scope == "host" && fact.key == key && !fact.value.empty()) return fact.value;
-    }
+std::string host_fact(const analysis::Report& report, std::string_view key) {
+  for (const model::Fact& fact : report.facts) {
+    if (fact.scope == "host" && fact.key == key) return fact.value;
   }
   return "";
 }
@@ -37,9 +35,12 @@ std::string utc_time(int64_t utc_ns) {
 }
 
 std::string grouped(uint64_t count) {
-  std::string digits = fmt::format("{}", count);
-  for (size_t at = digits.size(); at > 3;) digits.insert(at -= 3, 1, ',');
-  return digits;
+  std::string digits = fmt::format("{}", count), text;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
 }
 
 std::string interval_text(const analysis::Estimate& e) {
@@ -52,14 +53,14 @@ std::string percent_of(int64_t part, int64_t whole) {
 }
 
 std::string host_text(const analysis::Report& report) {
-  std::string kernel = fact(report, {"kernel"});
-  if (!kernel.empty() && !kernel.starts_with("Linux")) kernel.insert(0, "Linux ");
-  std::string cpu = fact(report, {"cpu_model", "cpu"});
+  std::string kernel = host_fact(report, "kernel");
+  if (!kernel.empty() && !kernel.starts_with("Linux")) kernel = fmt::format("Linux {}", kernel);
+  std::string cpu = host_fact(report, "cpu_model");
   std::string cpus = report.cpus > 0 ? fmt::format("{} CPUs", report.cpus) : "";
-  if (!cpu.empty()) cpus += cpus.empty() ? cpu : " (" + cpu + ")";
-  std::string text = fact(report, {"hostname"});
+  if (!cpu.empty()) cpus = cpus.empty() ? cpu : fmt::format("{} ({})", cpus, cpu);
+  std::string text = host_fact(report, "hostname");
   for (const std::string& part : {kernel, cpus}) {
-    if (!part.empty()) text += (text.empty() ? "" : ", ") + part;
+    if (!part.empty()) text = text.empty() ? part : fmt::format("{}, {}", text, part);
   }
   return text;
 }
@@ -87,7 +88,9 @@ std::string process_text(const model::Process& process) {
   std::string name = process.comm;
   if (name.empty()) name = process.exe.substr(process.exe.rfind('/') + 1);
   std::string text = fmt::format("{} {}", process.pid, name);
-  if (!process.role.empty() && process.role != name) text += " (" + process.role + ")";
+  // The main process needs no saying; its name needs the room.
+  if (!process.role.empty() && process.role != "main" && process.role != name)
+    text += fmt::format(" ({})", process.role);
   return text;
 }
 
