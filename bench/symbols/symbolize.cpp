@@ -52,11 +52,14 @@ int main(int argc, char** argv) {
     auto symbolizer = symbol::Symbolizer::create(options);
     model::Module module{model::ModuleId{0}, model::ModuleKind::elf, path, ""};
     symbolizer->add_module(0, {}, module);
+    std::vector<model::Frame> frames;
     for (uint64_t address : addresses) {
-      auto locations = symbolizer->resolve(module.id, (*elf)->to_offset(address).value_or(address));
-      if (quiet) continue;
-      fmt::print("{:#x}\n", address);
-      for (const auto& location : locations) {
+      frames.push_back({module.id, (*elf)->to_offset(address).value_or(address)});
+    }
+    auto chains = symbolizer->resolve_all(frames);
+    for (size_t i = 0; i < frames.size() && !quiet; ++i) {
+      fmt::print("{:#x}\n", addresses[i]);
+      for (const auto& location : chains[i]) {
         fmt::print("{}\n{}\n{}:{}\n", location.function, location.system_name, location.file, location.line);
       }
     }

@@ -8,7 +8,6 @@
 namespace assay::symbol {
 namespace {
 
-constexpr uint64_t kPieceBytes = 16 << 10;
 constexpr uint64_t kMaxFileBytes = uint64_t{1} << 40;
 constexpr uint64_t kMaxTextBytes = 1 << 20;
 
@@ -29,7 +28,7 @@ Result<std::unique_ptr<ByteSource>> ByteSource::from_file(UniqueFd fd) {
   source->data_ = static_cast<char*>(at);
   source->size_ = size;
   source->reserved_ = pieces * kPieceBytes;
-  source->loaded_.assign(pieces, false);
+  source->loaded_.assign(pieces, 0);
   source->fd_ = std::move(fd);
   return source;
 }
@@ -46,18 +45,11 @@ ByteSource::~ByteSource() {
   if (reserved_ > 0) ::munmap(data_, reserved_);
 }
 
-std::string_view ByteSource::view(uint64_t offset, uint64_t size) {
-  if (offset >= size_) return {};
-  size = std::min(size, size_ - offset);
-  if (reserved_ > 0 && size > 0) load(offset / kPieceBytes, (offset + size - 1) / kPieceBytes);
-  return {data_ + offset, size};
-}
-
 void ByteSource::load(uint64_t first_piece, uint64_t last_piece) {
   for (uint64_t piece = first_piece; piece <= last_piece; ++piece) {
     if (loaded_[piece]) continue;
     uint64_t run = piece;
-    while (run <= last_piece && !loaded_[run]) loaded_[run++] = true;
+    while (run <= last_piece && !loaded_[run]) loaded_[run++] = 1;
     uint64_t at = piece * kPieceBytes;
     uint64_t end = std::min(run * kPieceBytes, size_);
     while (at < end) {
@@ -77,7 +69,7 @@ void ByteSource::release(uint64_t offset, uint64_t size) {
   uint64_t end = (offset + size) / kPieceBytes;
   if (first >= end) return;
   ::madvise(data_ + first * kPieceBytes, (end - first) * kPieceBytes, MADV_DONTNEED);
-  for (uint64_t piece = first; piece < end; ++piece) loaded_[piece] = false;
+  for (uint64_t piece = first; piece < end; ++piece) loaded_[piece] = 0;
 }
 
 std::string_view SectionBytes::text(uint64_t at) const {

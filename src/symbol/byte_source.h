@@ -29,11 +29,21 @@ class ByteSource {
   uint64_t size() const { return size_; }
   int fd() const { return fd_.get(); }
   // The bytes [offset, offset + size), cut at the end of the source. Valid while the source lives.
-  std::string_view view(uint64_t offset, uint64_t size);
+  std::string_view view(uint64_t offset, uint64_t size) {
+    if (offset >= size_) return {};
+    if (size > size_ - offset) size = size_ - offset;
+    if (reserved_ > 0 && size > 0) {
+      uint64_t first = offset / kPieceBytes, last = (offset + size - 1) / kPieceBytes;
+      if (first != last || !loaded_[first]) load(first, last);
+    }
+    return {data_ + offset, size};
+  }
   // Gives the memory of a piece back; a later view() reads it again.
   void release(uint64_t offset, uint64_t size);
 
  private:
+  static constexpr uint64_t kPieceBytes = 16 << 10;
+
   ByteSource() = default;
   void load(uint64_t first_piece, uint64_t last_piece);
 
@@ -41,8 +51,8 @@ class ByteSource {
   std::string owned_;
   char* data_ = nullptr;
   uint64_t size_ = 0;
-  uint64_t reserved_ = 0;     // bytes of address space held; 0 for memory
-  std::vector<bool> loaded_;  // by piece
+  uint64_t reserved_ = 0;        // bytes of address space held; 0 for memory
+  std::vector<uint8_t> loaded_;  // by piece
 };
 
 // A part of a source: one section.

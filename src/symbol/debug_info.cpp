@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kMaxRangesPerUnit = 1 << 20;
 constexpr size_t kMaxIndexRanges = 16 << 20;
 constexpr int kMaxOverlaps = 64;
-constexpr uint64_t kMaxTableBytes = 160 << 20;
+constexpr uint64_t kMaxTableBytes = 96 << 20;
 constexpr uint64_t kTrimStep = 256;  // units between givings back of memory
 
 // The same build id may come with more or less debug information, so that tells caches apart.
@@ -77,7 +77,7 @@ void DebugInfo::make_index() {
     dwarf_.trim();
     std::stable_sort(index_.begin(), index_.end(),
                      [](const UnitRange& a, const UnitRange& b) { return a.start < b.start; });
-    cache_.keep_index(index_);
+    if (cache_.on_disk()) cache_.keep_index(index_);
   }
   uint64_t end = 0;
   for (const auto& range : index_) max_end_.push_back(end = std::max(end, range.end));
@@ -109,7 +109,7 @@ const UnitTable& DebugInfo::table_of(uint32_t unit) {
   if (fresh) {
     auto cached = cache_.unit(unit);
     held.table = cached ? std::move(*cached) : build(unit);
-    if (!cached) cache_.keep_unit(unit, held.table);
+    if (!cached && cache_.on_disk()) cache_.keep_unit(unit, held.table);
     held.bytes = bytes_of(held.table);
     table_bytes_ += held.bytes;
     evict_beyond_limit(unit);
@@ -124,6 +124,9 @@ void DebugInfo::evict_beyond_limit(uint32_t keep) {
       if (it->first == keep) continue;
       if (oldest == tables_.end() || it->second.last_use < oldest->second.last_use) oldest = it;
     }
+    // What may be wanted again is kept compressed, which is several times smaller than building it
+    // anew.
+    if (!cache_.has_unit(oldest->first)) cache_.keep_unit(oldest->first, oldest->second.table);
     table_bytes_ -= oldest->second.bytes;
     tables_.erase(oldest);
   }

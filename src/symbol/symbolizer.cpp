@@ -89,8 +89,9 @@ class SymbolizerImpl final : public Symbolizer {
         return make_vdso_names(options_, module);
       case model::ModuleKind::marker:
         return make_marker_names();
-      case model::ModuleKind::elf:
       case model::ModuleKind::anonymous:
+        return make_jit_names(pid, module);
+      case model::ModuleKind::elf:
         break;
     }
     auto file = os::open_module_file(pid, mapping.start, mapping.end, module.path, module.build_id);

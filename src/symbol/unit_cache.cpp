@@ -206,18 +206,17 @@ std::optional<UnitTable> UnitCache::unit(uint32_t number) {
 }
 
 void UnitCache::keep_index(const std::vector<UnitRange>& index) {
-  if (!enabled()) return;
   std::string bytes;
   append_array(bytes, index);
   add(kIndexKey, bytes);
 }
 
 void UnitCache::keep_unit(uint32_t number, const UnitTable& table) {
-  if (enabled() && table.complete) add(number, encode_unit_table(table));
+  if (table.complete || !on_disk()) add(number, encode_unit_table(table));
 }
 
 void UnitCache::save() {
-  if (!enabled() || !changed_) return;
+  if (!on_disk() || !changed_) return;
   changed_ = false;
   std::vector<DirectoryEntry> directory;
   uint64_t offset = sizeof(Header) + parts_.size() * sizeof(DirectoryEntry);

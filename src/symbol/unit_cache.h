@@ -31,13 +31,14 @@ struct UnitRange {
 
 class UnitCache {
  public:
-  // An empty `folder` or build id: a cache that holds nothing and writes nothing.
+  // An empty `folder` or build id: a cache in memory only.
   UnitCache(const std::string& folder, const std::string& build_id, uint64_t fingerprint);
   ~UnitCache() { save(); }
   UnitCache(const UnitCache&) = delete;
   UnitCache& operator=(const UnitCache&) = delete;
 
-  bool enabled() const { return !path_.empty(); }
+  bool on_disk() const { return !path_.empty(); }
+  bool has_unit(uint32_t number) const { return parts_.contains(number); }
   std::optional<std::vector<UnitRange>> index();
   std::optional<UnitTable> unit(uint32_t number);
   void keep_index(const std::vector<UnitRange>& index);

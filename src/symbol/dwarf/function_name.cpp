@@ -53,6 +53,49 @@ bool read_die(const DiePlace& place, DieInfo& out) {
   return cursor.ok();
 }
 
+struct ScopeEntry {
+  bool is_scope = false;         // its name goes before those of its children
+  bool is_nameable = false;      // a function that needs its scope to be named
+  bool may_hold_scopes = false;  // its children are worth a look
+  std::string_view name;
+  AttrValue sibling;
+};
+
+ScopeEntry read_scope_entry(DwarfUnit& unit, ByteCursor& cursor, const Abbrev& abbrev) {
+  ScopeEntry out;
+  DieInfo die;
+  switch (abbrev.tag) {
+    case DW_TAG_subprogram: {
+      unit.read(cursor, abbrev, die);
+      bool is_copy =
+          die.origin || die.specification;  // what stands in copies stands in the original
+      out.is_scope = out.may_hold_scopes = !die.origin;
+      out.is_nameable = !is_copy && !die.linkage_name;
+      break;
+    }
+    case DW_TAG_namespace:
+    case DW_TAG_structure_type:
+    case DW_TAG_class_type:
+    case DW_TAG_union_type:
+    case DW_TAG_enumeration_type:
+    case DW_TAG_interface_type:
+    case DW_TAG_module:
+      unit.read(cursor, abbrev, die);
+      out.is_scope = out.may_hold_scopes = true;
+      break;
+    default:
+      out.sibling = unit.read_sibling(cursor, abbrev);
+      out.may_hold_scopes = abbrev.tag == DW_TAG_lexical_block ||
+                            abbrev.tag == DW_TAG_compile_unit || abbrev.tag == DW_TAG_partial_unit;
+      return out;
+  }
+  out.sibling = die.sibling;
+  if (out.is_scope) out.name = unit.text(die.name);
+  if (out.name.empty())
+    out.name = abbrev.tag == DW_TAG_namespace ? "(anonymous namespace)" : "{unnamed}";
+  return out;
+}
+
 }  // namespace
 
 FunctionName FunctionNamer::name_of(DwarfUnit& unit, uint64_t die_offset, const DieInfo& first) {
@@ -99,58 +142,35 @@ const FunctionNamer::Scopes& FunctionNamer::scopes_of(DwarfUnit& unit) {
   }
   const char* separator = language == DW_LANG_D ? "." : "::";
   ByteCursor cursor = unit.cursor(unit.header().first_die - unit.header().offset);
-  std::vector<std::string> levels;
+  std::vector<size_t> levels;  // lengths of the scope outside each open entry
   std::string scope;
   size_t bytes = 0;
-  while (!cursor.at_end() && bytes < kMaxScopesBytes) {
+  while (!cursor.at_end() && bytes < kMaxScopesBytes && levels.size() < kMaxDepth) {
     uint64_t die_offset = cursor.offset();
     uint64_t code = cursor.uleb();
     if (!cursor.ok()) break;
     if (code == 0) {
       if (levels.empty()) break;
-      scope = std::move(levels.back());
+      scope.resize(levels.back());
       levels.pop_back();
       if (levels.empty()) break;
       continue;
     }
     const Abbrev* abbrev = unit.abbrevs().find(code);
     if (abbrev == nullptr) break;
-    bool named_scope = false;
-    std::string inner = scope;
-    DieInfo die;
-    switch (abbrev->tag) {
-      case DW_TAG_subprogram:
-        unit.read(cursor, *abbrev, die);
-        if (!scope.empty() && !die.linkage_name && !die.origin && !die.specification) {
-          scopes.emplace(die_offset, scope);
-          bytes += scope.size() + 64;
-        }
-        named_scope = !die.origin && !die.specification;  // concrete copies repeat what is known
-        break;
-      case DW_TAG_namespace:
-      case DW_TAG_structure_type:
-      case DW_TAG_class_type:
-      case DW_TAG_union_type:
-      case DW_TAG_enumeration_type:
-      case DW_TAG_interface_type:
-      case DW_TAG_module:
-        unit.read(cursor, *abbrev, die);
-        named_scope = true;
-        break;
-      default:
-        die.sibling = unit.read_sibling(cursor, *abbrev);
-        break;
-    }
+    ScopeEntry entry = read_scope_entry(unit, cursor, *abbrev);
     if (!cursor.ok()) break;
-    if (!abbrev->has_children) continue;
-    if (named_scope && inner.size() < kMaxScopeBytes) {
-      std::string_view name = unit.text(die.name);
-      if (name.empty())
-        name = abbrev->tag == DW_TAG_namespace ? "(anonymous namespace)" : "{unnamed type}";
-      inner.append(name).append(separator);
+    if (entry.is_nameable && !scope.empty()) {
+      scopes.emplace(die_offset, scope);
+      bytes += scope.size() + 64;
     }
-    if (levels.size() >= kMaxDepth) break;
-    levels.push_back(std::exchange(scope, std::move(inner)));
+    if (!abbrev->has_children) continue;
+    if (!entry.may_hold_scopes && entry.sibling && entry.sibling.value > cursor.offset()) {
+      cursor.seek(entry.sibling.value);
+      continue;
+    }
+    levels.push_back(scope.size());
+    if (entry.is_scope && scope.size() < kMaxScopeBytes) scope.append(entry.name).append(separator);
   }
   return scopes;
 }

@@ -211,7 +211,7 @@ uint32_t Builder::add_function(const DieInfo& die, uint64_t die_offset, bool inl
 uint32_t Builder::name_index(uint64_t die_offset, const DieInfo& die, uint32_t& declared_line) {
   // Copies of one function share the entry they refer to, and so its name.
   bool shares = die.origin && !die.linkage_name && !die.name;
-  uint64_t key = shares ? die.origin.value ^ uint64_t{die.origin.form} << 56 : ~die_offset;
+  uint64_t key = shares ? die.origin.value ^ uint64_t { die.origin.form } << 56 : ~die_offset;
   auto [it, fresh] = known_names_.try_emplace(key);
   if (fresh) {
     FunctionName found = namer_.name_of(unit_, die_offset, die);
