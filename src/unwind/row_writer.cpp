@@ -70,9 +70,10 @@ void RowWriter::append(uint64_t text, uint32_t rule_bits, uint16_t saved) {
   row_saved_.push_back(is_last ? uint16_t{0} : saved);
 }
 
-// Registers whose slot the function has left below sp, having had it above: compilers go on naming the
-// slot after they popped it, but what is below sp may be gone and is not copied. The value is back in
-// the register by then. A slot that was below sp from the start (the red zone) is not meant.
+// Registers whose slot the function has left below sp, having had it above: compilers go on naming
+// the slot after they popped it, but what is below sp may be gone and is not copied. The value is
+// back in the register by then. A slot that was below sp from the start (the red zone) is not
+// meant.
 uint32_t RowWriter::popped(const RuleSet& rules) {
   if (rules.cfa != RuleSet::Cfa::reg_offset) return 0;
   uint32_t below = 0;
@@ -82,8 +83,10 @@ uint32_t RowWriter::popped(const RuleSet& rules) {
     bool is_below = rules.cfa_reg == Arch::kSp &&
                     !__builtin_add_overflow(rules.cfa_offset, rules.regs[reg].value, &above_sp) &&
                     above_sp < 0;
-    if (is_below) below |= 1u << reg;
-    else seen_saved_ |= 1u << reg;
+    if (is_below)
+      below |= 1u << reg;
+    else
+      seen_saved_ |= 1u << reg;
   }
   return below & seen_saved_ & Arch::kCalleeSaved;
 }

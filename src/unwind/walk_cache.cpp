@@ -37,9 +37,8 @@ bool words_agree(const Walk& walk, std::span<const std::byte> copy) {
     frame = odd + 1;
   }
   if (!returns_agree_up_to(walk.sps.size())) return false;
-  return std::ranges::all_of(walk.words, [&](const StackWord& word) {
-    return word_at(copy, word.offset) == word.value;
-  });
+  return std::ranges::all_of(
+      walk.words, [&](const StackWord& word) { return word_at(copy, word.offset) == word.value; });
 }
 
 size_t bytes_of(const Walk& walk) {

@@ -17,8 +17,8 @@ constexpr uint32_t kUnmapped = Row::pack(RowType::none, 1, 0);
 
 }  // namespace
 
-// Reads the copy. A return address just below the new stack pointer is peeked at: arriving there notes
-// it. Everything else is loaded, which notes the word.
+// Reads the copy. A return address just below the new stack pointer is peeked at: arriving there
+// notes it. Everything else is loaded, which notes the word.
 template <class Arch>
 bool Walker<Arch>::peek(uint64_t address, uint64_t& value) {
   uint64_t offset = address - base_;
@@ -154,8 +154,8 @@ RowMemo::Entry& Walker<Arch>::entry_at(uint64_t address) {
   return entry;
 }
 
-// Nearly every frame of nearly every stack has CFA = sp or fp plus a constant: these are taken here,
-// with all state in locals; anything else is a step().
+// Nearly every frame of nearly every stack has CFA = sp or fp plus a constant: these are taken
+// here, with all state in locals; anything else is a step().
 template <class Arch>
 void Walker<Arch>::walk_plain() {
   const std::byte* copy = raw_.copy.data();
