@@ -67,7 +67,9 @@ WalkCache::Thread* WalkCache::known(pid_t tid) {
 
 const Walk* WalkCache::find(const RawStack& raw, uint32_t code_version) {
   Thread* thread = known(raw.tid);
-  if (!thread) return nullptr;
+  if (!thread || !raw.registers.has(model::kRegRip) || !raw.registers.has(model::kRegRsp)) {
+    return nullptr;
+  }
   for (size_t way = 0; way < kWays; ++way) {
     if (thread->ips[way] != raw.registers.ip() || thread->sps[way] != raw.registers.sp()) continue;
     Walk& walk = thread->walks[way];
