@@ -145,7 +145,10 @@ class Comparison {
       });
       image->elfutils = std::make_unique<bench::ElfutilsUnwinder>(space, playback_.modules());
     }
-    return {{e.pid, e.tid, e.registers, e.copy, {}}, &image->space, &image->code, image->code_version,
+    return {{e.pid, e.tid, e.registers, e.copy, {}},
+            &image->space,
+            &image->code,
+            image->code_version,
             image->elfutils.get()};
   }
 
@@ -162,8 +165,8 @@ class Comparison {
     return cost;
   }
 
-  // Each sample is walked once per pass, its copy freshly read as a capture has just done; the least of
-  // the passes counts, so that neither a preemption nor another process's load does.
+  // Each sample is walked once per pass, its copy freshly read as a capture has just done; the
+  // least of the passes counts, so that neither a preemption nor another process's load does.
   template <class Unwind>
   double time(Unwind unwind_one) {
     constexpr int kPasses = 7;
@@ -226,7 +229,8 @@ void print(const std::string& name, const Totals& t, double fresh, double cached
       "{:>7.0f}x\n",
       name, t.samples, t.our_frames, share(t.equal), share(t.complete), share(t.frame_pointers),
       fresh, cached, theirs, theirs / fresh, theirs / cached);
-  for (const auto& [end, d] : t.ends) fmt::print("    ended: {:>6} {}\n{}", d.count, end, d.example);
+  for (const auto& [end, d] : t.ends)
+    fmt::print("    ended: {:>6} {}\n{}", d.count, end, d.example);
   for (const auto& [kind, d] : t.differences) {
     fmt::print("    differs: {:>6} {}\n{}", d.count, kind, d.example);
   }

@@ -70,12 +70,44 @@ void RowWriter::append(uint64_t text, uint32_t rule_bits, uint16_t saved) {
   row_saved_.push_back(is_last ? uint16_t{0} : saved);
 }
 
+// Registers whose slot the function has left below sp, having had it above: compilers go on naming
+// the slot after they popped it, but what is below sp may be gone and is not copied. The value is
+// back in the register by then. A slot that was below sp from the start (the red zone) is not
+// meant.
+uint32_t RowWriter::popped(const RuleSet& rules) {
+  if (rules.cfa != RuleSet::Cfa::reg_offset) return 0;
+  uint32_t below = 0;
+  for (int reg = 0; reg < Arch::kRegisters; ++reg) {
+    if (rules.regs[reg].kind != Kind::offset || reg == Arch::kPc) continue;
+    int64_t above_sp = 0;
+    bool is_below = rules.cfa_reg == Arch::kSp &&
+                    !__builtin_add_overflow(rules.cfa_offset, rules.regs[reg].value, &above_sp) &&
+                    above_sp < 0;
+    if (is_below)
+      below |= 1u << reg;
+    else
+      seen_saved_ |= 1u << reg;
+  }
+  return below & seen_saved_ & Arch::kCalleeSaved;
+}
+
 void RowWriter::add(uint64_t text, const RuleSet* rules, bool is_signal_frame) {
   if (!rules) return append(text, kNotUnderstood, 0);
-  if (auto bits = Arch::compact(*rules, is_signal_frame)) {
-    return append(text, *bits, saved_set(*rules));
+  RuleSet restored;
+  if (uint32_t back = popped(*rules); back != 0 && !is_signal_frame) {
+    restored = *rules;
+    for (int reg = 0; reg < Arch::kRegisters; ++reg) {
+      if (back >> reg & 1) restored.regs[reg] = {Kind::same, 0, {}};
+    }
+    rules = &restored;
+    last_version_ = kNoVersion;
   }
-  append(text, full_rule(*rules, is_signal_frame), 0);
+  if (auto bits = Arch::compact(*rules, is_signal_frame)) {
+    append(text, *bits, saved_set(*rules));
+  } else {
+    append(text, full_rule(*rules, is_signal_frame), 0);
+  }
+  if (rules == &restored) last_version_ = kNoVersion;
 }
 
 bool RowWriter::intern_expression(std::span<const std::byte> bytes, int32_t& at) {

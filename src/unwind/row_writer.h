@@ -30,7 +30,10 @@ class RowWriter {
   // From `text` on `rules` hold; null: they cannot be understood.
   void add(uint64_t text, const RuleSet* rules, bool is_signal_frame);
   // Call between functions: rules of different functions have nothing in common.
-  void begin_function() { last_version_ = kNoVersion; }
+  void begin_function() {
+    last_version_ = kNoVersion;
+    seen_saved_ = 0;
+  }
 
   std::vector<std::byte> finish(uint16_t machine, std::string_view build_id, uint32_t flags) const;
 
@@ -38,6 +41,7 @@ class RowWriter {
   static constexpr uint64_t kNoVersion = ~uint64_t{0};
 
   void append(uint64_t text, uint32_t rule_bits, uint16_t saved);
+  uint32_t popped(const RuleSet& rules);
   uint16_t saved_set(const RuleSet& rules);
   uint32_t full_rule(const RuleSet& rules, bool is_signal_frame);
   bool encode(int reg, const RegisterRule& rule, std::vector<RegRule>& out);
@@ -58,6 +62,7 @@ class RowWriter {
   std::unordered_map<std::string, int32_t> expression_ids_;
   uint64_t last_version_ = kNoVersion;
   uint16_t last_saved_ = 0;
+  uint32_t seen_saved_ = 0;  // bit i: in this function register i was saved in a slot above sp
 };
 
 }  // namespace assay::unwind

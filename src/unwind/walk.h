@@ -22,8 +22,8 @@ inline constexpr size_t kMaxFrames = 2048;
 struct Walk {
   UserStack stack;
   std::vector<uint64_t> sps;  // per frame: the stack pointer in it
-  // What was read of the copy: for each frame but the first and the `odd` ones its pc, just below its
-  // stack pointer; and `words`.
+  // What was read of the copy: for each frame but the first and the `odd` ones its pc, just below
+  // its stack pointer; and `words`.
   std::vector<StackWord> words;
   std::vector<uint32_t> odd;       // frames found otherwise: by signal frame or expression
   model::UserRegisters registers;  // as sampled

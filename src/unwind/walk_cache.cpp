@@ -37,9 +37,8 @@ bool words_agree(const Walk& walk, std::span<const std::byte> copy) {
     frame = odd + 1;
   }
   if (!returns_agree_up_to(walk.sps.size())) return false;
-  return std::ranges::all_of(walk.words, [&](const StackWord& word) {
-    return word_at(copy, word.offset) == word.value;
-  });
+  return std::ranges::all_of(
+      walk.words, [&](const StackWord& word) { return word_at(copy, word.offset) == word.value; });
 }
 
 size_t bytes_of(const Walk& walk) {
@@ -68,7 +67,9 @@ WalkCache::Thread* WalkCache::known(pid_t tid) {
 
 const Walk* WalkCache::find(const RawStack& raw, uint32_t code_version) {
   Thread* thread = known(raw.tid);
-  if (!thread) return nullptr;
+  if (!thread || !raw.registers.has(model::kRegRip) || !raw.registers.has(model::kRegRsp)) {
+    return nullptr;
+  }
   for (size_t way = 0; way < kWays; ++way) {
     if (thread->ips[way] != raw.registers.ip() || thread->sps[way] != raw.registers.sp()) continue;
     Walk& walk = thread->walks[way];

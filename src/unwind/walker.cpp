@@ -17,8 +17,8 @@ constexpr uint32_t kUnmapped = Row::pack(RowType::none, 1, 0);
 
 }  // namespace
 
-// Reads the copy. A return address just below the new stack pointer is peeked at: arriving there notes
-// it. Everything else is loaded, which notes the word.
+// Reads the copy. A return address just below the new stack pointer is peeked at: arriving there
+// notes it. Everything else is loaded, which notes the word.
 template <class Arch>
 bool Walker<Arch>::peek(uint64_t address, uint64_t& value) {
   uint64_t offset = address - base_;
@@ -154,8 +154,8 @@ RowMemo::Entry& Walker<Arch>::entry_at(uint64_t address) {
   return entry;
 }
 
-// Nearly every frame of nearly every stack has CFA = sp or fp plus a constant: these are taken here,
-// with all state in locals; anything else is a step().
+// Nearly every frame of nearly every stack has CFA = sp or fp plus a constant: these are taken
+// here, with all state in locals; anything else is a step().
 template <class Arch>
 void Walker<Arch>::walk_plain() {
   const std::byte* copy = raw_.copy.data();
@@ -166,9 +166,13 @@ void Walker<Arch>::walk_plain() {
     size_t frames = frames_;
     Register fp = regs_[Arch::kFp];
     RowMemo::Entry* entry = &entry_at(pc_ - is_return_);
-    Row row;
+    Row found;
     for (;;) {
-      row.bits = entry->bits;
+      found.bits = entry->bits;
+      Row row = found;
+      // Without call-frame information fp is followed, under step_frame_pointer()'s conditions.
+      const bool by_convention = row.rule_bits() == kNoCfi;
+      if (by_convention) row.bits = Row::pack(RowType::fp, 1, 2);
       uint64_t from = sp;
       if (row.type() == RowType::fp) {
         if (fp.state == State::slot) {
@@ -182,6 +186,7 @@ void Walker<Arch>::walk_plain() {
         if (fp.state == State::lost) break;
         if (fp.state == State::sampled) out_.registers_used |= 1u << Arch::kFp;
         from = fp.bits;
+        if (by_convention && (from < sp || from % 8 != 0)) break;
       } else if (row.type() != RowType::sp) {
         break;
       }
@@ -190,6 +195,16 @@ void Walker<Arch>::walk_plain() {
       uint64_t caller;
       std::memcpy(&caller, copy + offset, 8);
       if (caller == 0) break;
+      RowMemo::Entry* next = &scratch_.memo[entry->caller];
+      if (!next->is(caller - 1, code_version_)) {
+        uint32_t number = RowMemo::number(caller - 1);
+        entry->caller = number;
+        next = &entry_at(caller - 1);
+      }
+      if (by_convention) {
+        if (Row{next->bits}.rule_bits() == kUnmapped) break;
+        out_.stack.used_frame_pointers = true;
+      }
       highest = std::max(highest, offset + 8);
       if (uint32_t slot = row.fp_slot(); slot != kFpSame) {
         fp = {slot <= kMaxFpSlot ? State::slot : State::lost, cfa - 8 * (slot + 1)};
@@ -197,17 +212,12 @@ void Walker<Arch>::walk_plain() {
       sp = cfa;
       scratch_.frames[frames] = {caller, true};
       scratch_.sps[frames++] = sp;
-      RowMemo::Entry* next = &scratch_.memo[entry->caller];
-      if (!next->is(caller - 1, code_version_)) {
-        next = &entry_at(caller - 1);
-        entry->caller = RowMemo::number(caller - 1);
-      }
       entry = next;
     }
     if (frames > frames_) pc_ = scratch_.frames[frames - 1].pc, is_return_ = true;
     sp_ = sp, highest_ = highest, frames_ = frames, regs_[Arch::kFp] = fp;
     Place here;
-    here.row = row;
+    here.row = found;  // what the loop above could not do
     if (step<false>(here) == Step::stop) return;
   }
 }

@@ -18,16 +18,16 @@
 
 namespace assay::unwind {
 
-// The rule bits found for addresses, so that a frame seen before costs one load. Direct-mapped; an entry
-// is of one CodeMap's version only. Each entry also guesses its caller's entry: while the guess is being
-// checked, the processor already walks on.
+// The rule bits found for addresses, so that a frame seen before costs one load. Direct-mapped; an
+// entry is of one CodeMap's version only. Each entry also guesses its caller's entry: while the
+// guess is being checked, the processor already walks on.
 class RowMemo {
  public:
   struct Entry {
     uint64_t address = 0;
     uint32_t version = 0;  // of no CodeMap
     uint32_t bits = 0;
-    uint32_t caller = 0;   // number of the entry that followed last time
+    uint32_t caller = 0;  // number of the entry that followed last time
 
     bool is(uint64_t a, uint32_t v) const { return address == a && version == v; }
   };
@@ -126,7 +126,7 @@ class Walker final : private ExpressionContext {
   bool is_return_ = false;
   bool needs_all_ = false;
   size_t frames_ = 0, words_ = 0, odd_ = 0;  // so many in scratch_
-  uint64_t highest_ = 0;           // bytes of the copy read so far
+  uint64_t highest_ = 0;                     // bytes of the copy read so far
   End end_ = End::complete;
   Register regs_[Arch::kRegisters];  // without kAll only fp is kept up to date
 };
