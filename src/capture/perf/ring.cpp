@@ -1,5 +1,6 @@
 #include "capture/perf/ring.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -24,6 +25,12 @@ bool Ring::drain(const std::function<void(std::span<const std::byte>)>& visit) {
   }
   std::atomic_ref(control->data_tail).store(head, std::memory_order_release);
   return sane;
+}
+
+size_t Ring::pending_bytes() {
+  perf_event_mmap_page* control = memory_->control();
+  uint64_t head = std::atomic_ref(control->data_head).load(std::memory_order_acquire);
+  return std::min<uint64_t>(head - control->data_tail, memory_->data().size());
 }
 
 std::span<const std::byte> Ring::record_at(uint64_t position, size_t size) {

@@ -24,6 +24,8 @@ class Ring {
   // Visits what has been written up to now; false when the ring was corrupt.
   bool drain(const std::function<void(std::span<const std::byte>)>& visit);
 
+  // Bytes that a drain would visit now.
+  size_t pending_bytes();
   size_t capacity() { return memory_->data().size(); }
   // Share of the ring that was filled when the last drain began.
   double fill() const { return fill_; }

@@ -122,10 +122,18 @@ std::optional<Batch> RingReader::next() {
 Batch RingReader::read_round(Pressure pressure) {
   Batch batch;
   batch.drained_at = monotonic_ns();
+  // Room for all at once: growing step by step copies everything twice. The share that trimming kept
+  // of the last round tells how much; all of `pending` could be ten times too much to queue.
+  size_t pending = 0;
+  for (const RingSource& source : sources_) pending += source.ring->pending_bytes();
+  batch.bytes.reserve(static_cast<size_t>(static_cast<double>(pending) * kept_share_));
   for (const RingSource& source : sources_) {
     bool sane = source.ring->drain(
         [&](std::span<const std::byte> record) { copy_record(record, source.cpu, pressure, batch); });
     if (!sane) ++batch.malformed;
+  }
+  if (pending > 0) {
+    kept_share_ = std::min(1.0, 1.1 * static_cast<double>(batch.bytes.size()) / static_cast<double>(pending));
   }
   return batch;
 }

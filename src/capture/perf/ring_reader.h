@@ -56,6 +56,7 @@ class RingReader {
 
   std::vector<RingSource> sources_;
   Limits limits_;
+  double kept_share_ = 1;  // bytes of the last round after trimming, of those in the rings
   std::thread thread_;
   mutable std::mutex mutex_;
   std::condition_variable filled_;

@@ -63,6 +63,7 @@ TEST_F(RingTest, AnEmptyRingHasNothing) {
 TEST_F(RingTest, RecordsComeOutWholeAndInOrder) {
   Bytes a = record_of(16, 1), b = record_of(8, 2), c = record_of(400, 3);
   for (const Bytes& record : {a, b, c}) ASSERT_TRUE(memory_->write(record));
+  EXPECT_EQ(ring_.pending_bytes(), 424u);
   EXPECT_THAT(drain(), ElementsAre(a, b, c));
   EXPECT_DOUBLE_EQ(ring_.fill(), 424.0 / kCapacity);
   EXPECT_THAT(drain(), IsEmpty());
@@ -126,6 +127,7 @@ TEST_F(RingTest, AHeadBeyondTheCapacityEmptiesTheRing) {
     memory_->start_at(64);
     write_header(64, 8);
     memory_->publish_head(64 + kCapacity + beyond);
+    EXPECT_EQ(ring_.pending_bytes(), kCapacity) << "no more than there can be";
     EXPECT_THAT(drain(false), IsEmpty());
   }
 }
