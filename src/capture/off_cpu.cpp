@@ -16,9 +16,9 @@ OffCpu::ThreadState* OffCpu::find(ThreadId thread) {
   return it == threads_.end() ? nullptr : &it->second;
 }
 
-void OffCpu::existing_thread(ThreadId thread) {
+void OffCpu::existing_thread(ThreadId thread, TimeNs since) {
   ThreadState& state = threads_[thread] = ThreadState{};
-  state.since = window_begin_;
+  state.since = std::max(since, window_begin_);
 }
 
 void OffCpu::snapshot(ThreadId thread, const WaitSite& site) {

@@ -39,9 +39,10 @@ class OffCpu {
   // marker that says so.
   OffCpu(TimeNs window_begin, model::StackId lost_stack, Emit emit);
 
-  // A thread that lived when the window began; what it was doing is only known from its first record,
-  // or, when it has none, at the end.
-  void existing_thread(model::ThreadId thread);
+  // A thread that lived when the window began, or that was first heard of at `since`; what it was doing
+  // is only known from its first record, or, when it has none, at the end.
+  void existing_thread(model::ThreadId thread, TimeNs since);
+  bool knows(model::ThreadId thread) const { return threads_.contains(thread); }
   // What a snapshot of a blocked thread showed, in its place in time. Used for the wait that is open.
   void snapshot(model::ThreadId thread, const WaitSite& site);
   void born(model::ThreadId thread, TimeNs time);

@@ -28,7 +28,7 @@ class OffCpuTest : public testing::Test {
 };
 
 TEST_F(OffCpuTest, ABlockedWaitHasItsStackDurationAndReason) {
-  off_cpu.existing_thread(kA);
+  off_cpu.existing_thread(kA, 0);
   off_cpu.stack_at_switch(kA, 1100, site(5));
   off_cpu.switched_out(kA, 1102, false);
   off_cpu.switched_in(kA, 1500);
@@ -44,7 +44,7 @@ TEST_F(OffCpuTest, ABlockedWaitHasItsStackDurationAndReason) {
 }
 
 TEST_F(OffCpuTest, PreemptionIsRunQueueTimeAndNotInASyscall) {
-  off_cpu.existing_thread(kA);
+  off_cpu.existing_thread(kA, 0);
   off_cpu.stack_at_switch(kA, 1100, site(5));
   off_cpu.switched_out(kA, 1101, true);
   off_cpu.switched_in(kA, 1201);
@@ -55,8 +55,8 @@ TEST_F(OffCpuTest, PreemptionIsRunQueueTimeAndNotInASyscall) {
 }
 
 TEST_F(OffCpuTest, AWakeUpSplitsAWait) {
-  off_cpu.existing_thread(kA);
-  off_cpu.existing_thread(kB);
+  off_cpu.existing_thread(kA, 0);
+  off_cpu.existing_thread(kB, 0);
   off_cpu.stack_at_switch(kA, 1100, site(5));
   off_cpu.switched_out(kA, 1101, false);
   off_cpu.woken(kA, 1401, kB);
@@ -69,7 +69,7 @@ TEST_F(OffCpuTest, AWakeUpSplitsAWait) {
 }
 
 TEST_F(OffCpuTest, AWakeUpThatOvertakesTheSwitchOutCounts) {
-  off_cpu.existing_thread(kA);
+  off_cpu.existing_thread(kA, 0);
   off_cpu.switched_in(kA, 1010);
   off_cpu.stack_at_switch(kA, 1100, site(5));
   off_cpu.woken(kA, 1101, kB);
@@ -80,7 +80,7 @@ TEST_F(OffCpuTest, AWakeUpThatOvertakesTheSwitchOutCounts) {
 }
 
 TEST_F(OffCpuTest, AWakeUpOfAnEarlierWaitDoesNotLeakIntoTheNext) {
-  off_cpu.existing_thread(kA);
+  off_cpu.existing_thread(kA, 0);
   off_cpu.stack_at_switch(kA, 1100, site(5));
   off_cpu.switched_out(kA, 1101, false);
   off_cpu.woken(kA, 1150, kB);
@@ -94,7 +94,7 @@ TEST_F(OffCpuTest, AWakeUpOfAnEarlierWaitDoesNotLeakIntoTheNext) {
 }
 
 TEST_F(OffCpuTest, WaitsOpenAtTheEdgesOfTheWindowAreAccounted) {
-  off_cpu.existing_thread(kA);
+  off_cpu.existing_thread(kA, 0);
   off_cpu.snapshot(kA, site(8));
   off_cpu.switched_in(kA, 1300);
   off_cpu.stack_at_switch(kA, 1400, site(9));
@@ -112,15 +112,25 @@ TEST_F(OffCpuTest, WaitsOpenAtTheEdgesOfTheWindowAreAccounted) {
 }
 
 TEST_F(OffCpuTest, AThreadThatNeverSwitchesWaitsOrRunsThroughout) {
-  off_cpu.existing_thread(kA);
+  off_cpu.existing_thread(kA, 0);
   off_cpu.snapshot(kA, site(8));
-  off_cpu.existing_thread(kB);
+  off_cpu.existing_thread(kB, 0);
   off_cpu.finish(2000, [](ThreadId thread) { return thread == kB; });
   ASSERT_EQ(waits.size(), 1u);
   EXPECT_EQ(waits[0].thread, kA);
   EXPECT_EQ(waits[0].duration_ns, 1000);
   EXPECT_TRUE(waits[0].has(WaitFlag::open_start));
   EXPECT_TRUE(waits[0].has(WaitFlag::open_end));
+}
+
+TEST_F(OffCpuTest, AThreadHeardOfLateCountsFromThen) {
+  EXPECT_FALSE(off_cpu.knows(kA));
+  off_cpu.existing_thread(kA, 1600);
+  EXPECT_TRUE(off_cpu.knows(kA));
+  off_cpu.switched_in(kA, 1700);
+  ASSERT_EQ(waits.size(), 1u);
+  EXPECT_EQ(waits[0].start, 1600);
+  EXPECT_EQ(waits[0].duration_ns, 100);
 }
 
 TEST_F(OffCpuTest, ANewThreadWaitsForItsFirstCpu) {
@@ -136,7 +146,7 @@ TEST_F(OffCpuTest, ANewThreadWaitsForItsFirstCpu) {
 }
 
 TEST_F(OffCpuTest, ALostStackIsMarkedNotBorrowedFromAnEarlierWait) {
-  off_cpu.existing_thread(kA);
+  off_cpu.existing_thread(kA, 0);
   off_cpu.stack_at_switch(kA, 1100, site(5));
   off_cpu.switched_out(kA, 1101, false);
   off_cpu.switched_in(kA, 1200);
@@ -149,7 +159,7 @@ TEST_F(OffCpuTest, ALostStackIsMarkedNotBorrowedFromAnEarlierWait) {
 }
 
 TEST_F(OffCpuTest, ALostSwitchInIsClosedByTheNextSample) {
-  off_cpu.existing_thread(kA);
+  off_cpu.existing_thread(kA, 0);
   off_cpu.stack_at_switch(kA, 1100, site(5));
   off_cpu.switched_out(kA, 1101, false);
   off_cpu.running_sample(kA, 1400);
@@ -162,7 +172,7 @@ TEST_F(OffCpuTest, ALostSwitchInIsClosedByTheNextSample) {
 }
 
 TEST_F(OffCpuTest, TheWaitsAndTheRunsFillTheWindow) {
-  off_cpu.existing_thread(kA);
+  off_cpu.existing_thread(kA, 0);
   TimeNs time = 1000;
   TimeNs ran = 0;
   for (int i = 0; i < 100; ++i) {
@@ -180,7 +190,7 @@ TEST_F(OffCpuTest, TheWaitsAndTheRunsFillTheWindow) {
 }
 
 TEST_F(OffCpuTest, OpenWaitsCanBeSeenWithoutEndingThem) {
-  off_cpu.existing_thread(kA);
+  off_cpu.existing_thread(kA, 0);
   off_cpu.stack_at_switch(kA, 1100, site(5));
   off_cpu.switched_out(kA, 1101, false);
   std::vector<Wait> open;

@@ -111,7 +111,7 @@ std::string fold(std::string_view name, int depth) {
 }
 
 void strip_suffix(std::string& name, std::string_view suffix) {
-  if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
+  if (name.ends_with(suffix)) name.erase(name.size() - suffix.size());
 }
 
 // Where the parameters begin: the "(" that the last ")" closes; npos when the name ends otherwise.
@@ -158,14 +158,14 @@ std::string fold_name(std::string_view name) {
 std::string short_name(std::string_view name) {
   std::string out = fold_name(name);
   size_t clone = out.find(" [clone ");
-  if (clone != std::string::npos) out.resize(clone);
+  if (clone != std::string::npos) out.erase(clone);
   for (std::string_view qualifier : {" const", " volatile", " noexcept", " &&", " &", " const"}) {
     strip_suffix(out, qualifier);
   }
   size_t parameters = parameters_at(out);
   // Without parameters there is no return type either: "operator new", "D main", "[kernel]+0x1".
   if (parameters == std::string::npos) return out;
-  out.resize(parameters);
+  out.erase(parameters);
   size_t begin = name_at(out);
   return begin < out.size() ? out.substr(begin) : out;
 }

@@ -27,6 +27,7 @@ void Pending::clear() {
   empty(locations);
   empty(samples);
   empty(waits);
+  empty(open_waits);
   empty(series);
   empty(points);
   empty(losses);

@@ -1,6 +1,7 @@
 #include "run/run_tables.h"
 
 #include <initializer_list>
+#include <utility>
 
 #include "run/second_totals.h"
 
@@ -70,6 +71,8 @@ Result<void> RunTables::prepare() {
            {sql_.loss, "INSERT INTO loss VALUES(NULL,?,?,?,?)"},
            {sql_.sample_block, "INSERT INTO sample_block VALUES(NULL,?,?,?,?,?,?)"},
            {sql_.wait_block, "INSERT INTO wait_block VALUES(NULL,?,?,?,?,?,?,?)"},
+           {sql_.next_wait_block, "SELECT coalesce(max(id), 0) + 1 FROM wait_block"},
+           {sql_.drop_wait_blocks, "DELETE FROM wait_block WHERE id >= ?"},
            {sql_.second,
             "INSERT INTO thread_second VALUES(?,?,?,?,?,?,?) ON CONFLICT(second,thread) DO UPDATE "
             "SET samples = samples + excluded.samples, weight_ns = weight_ns + excluded.weight_ns, "
@@ -89,8 +92,10 @@ Result<void> RunTables::write(Pending& pending) {
   if (auto done = write_series(pending); !done) return done;
   leave_out_unreadable(pending);
   if (auto done = write_samples(pending); !done) return done;
+  if (auto done = drop_open_waits(); !done) return done;
   if (auto done = write_waits(pending); !done) return done;
   if (auto done = write_seconds(); !done) return done;
+  if (auto done = write_open_waits(pending); !done) return done;
   return write_people(pending);
 }
 
@@ -255,10 +260,12 @@ void RunTables::leave_out_unreadable(Pending& pending) const {
     return !threads_.knows(row.thread) || row.stack.value >= stacks_;
   };
   uint64_t count = std::erase_if(pending.samples, unknown);
-  count += std::erase_if(pending.waits, [&](model::Wait& wait) {
+  auto unreadable = [&](model::Wait& wait) {
     if (!threads_.knows(wait.waker)) wait.waker = model::Wait::kNoWaker;
     return unknown(wait) || !is_storable(wait);
-  });
+  };
+  count += std::erase_if(pending.waits, unreadable);
+  std::erase_if(pending.open_waits, unreadable);  // counted when they end
   if (count == 0) return;
   TimeNs time = pending.info ? pending.info->window_end_ns : 0;
   pending.losses.push_back({model::LossKind::malformed, -1, time, count});
@@ -284,7 +291,28 @@ Result<void> RunTables::write_samples(const Pending& pending) {
 
 Result<void> RunTables::write_waits(const Pending& pending) {
   threads_.group(std::span(pending.waits), waits_);
-  for (std::span<const model::Wait> rest = waits_; !rest.empty();) {
+  return write_wait_blocks(waits_);
+}
+
+// Open waits are in blocks of their own, the last ones of the file, until the next flush.
+Result<void> RunTables::write_open_waits(const Pending& pending) {
+  if (pending.open_waits.empty()) return {};
+  threads_.group(std::span(pending.open_waits), waits_);
+  auto next = sql_.next_wait_block.next();
+  if (!next) return std::unexpected(next.error());
+  first_open_block_ = sql_.next_wait_block.i64(0);
+  sql_.next_wait_block.restart();
+  return write_wait_blocks(waits_);
+}
+
+Result<void> RunTables::drop_open_waits() {
+  if (first_open_block_ == 0) return {};
+  int64_t first = std::exchange(first_open_block_, 0);
+  return sql_.drop_wait_blocks.bind(first).run();
+}
+
+Result<void> RunTables::write_wait_blocks(std::span<const model::Wait> grouped) {
+  for (std::span<const model::Wait> rest = grouped; !rest.empty();) {
     auto [process, rows] = take_chunk(rest, threads_);
     auto blob = encoder_.encode(rows);
     if (!blob) return std::unexpected(blob.error());

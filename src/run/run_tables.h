@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -36,6 +37,9 @@ class RunTables {
   Result<void> write_series(const Pending& pending);
   Result<void> write_samples(const Pending& pending);
   Result<void> write_waits(const Pending& pending);
+  Result<void> drop_open_waits();
+  Result<void> write_open_waits(const Pending& pending);
+  Result<void> write_wait_blocks(std::span<const model::Wait> grouped);
   Result<void> write_seconds();
   Result<int64_t> function_id(const model::Location& location, uint32_t module);
   void leave_out_unreadable(Pending& pending) const;
@@ -43,7 +47,8 @@ class RunTables {
   const Database& database_;
   struct Statements {
     Statement info, fact, note, process, thread, module, mapping, frame, stack, function, location,
-        drop_locations, source_line, series, point, loss, sample_block, wait_block, second;
+        drop_locations, source_line, series, point, loss, sample_block, wait_block, next_wait_block,
+        drop_wait_blocks, second;
   };
   Statements sql_;
   ThreadGrouper threads_;
@@ -54,6 +59,7 @@ class RunTables {
   uint32_t modules_ = 0;
   uint32_t stacks_ = 1;
   uint32_t series_ = 0;
+  int64_t first_open_block_ = 0;  // blocks from here on hold open waits; 0: there are none
   std::unordered_map<std::string, int64_t> functions_;
 };
 

@@ -78,6 +78,9 @@ class FileWriter : public Writer {
   void add_wait(const model::Wait& wait) override {
     with_pending([&](Pending& pending) { pending.waits.push_back(wait); });
   }
+  void put_open_waits(std::vector<model::Wait> waits) override {
+    with_pending([&](Pending& pending) { pending.open_waits = std::move(waits); });
+  }
   void add_series(const model::Series& series) override {
     with_pending([&](Pending& pending) { pending.series.push_back(series); });
   }
@@ -105,6 +108,7 @@ class FileWriter : public Writer {
     take_pending();
     info_ = info;
     info_.finished = true;
+    flushing_.open_waits.clear();
     if (auto done = commit(); !done) return done;
     closed_ = true;
     return close_durably();

@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "model/address_space.h"
@@ -45,6 +46,9 @@ class Writer {
   virtual void put_locations(model::FrameId id, std::span<const model::Location> locations) = 0;
   virtual void add_sample(const model::Sample& sample) = 0;
   virtual void add_wait(const model::Wait& wait) = 0;
+  // The waits that are still open, as they stand: each call replaces the last. They keep a run that is
+  // cut off from taking a blocked thread for a running one; finish() drops them.
+  virtual void put_open_waits(std::vector<model::Wait> waits) = 0;
   virtual void add_series(const model::Series& series) = 0;
   virtual void add_point(const model::Point& point) = 0;
   virtual void add_loss(const model::Loss& loss) = 0;

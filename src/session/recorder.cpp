@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <thread>
 
-#include "capture/counters/facts.h"
 #include "capture/counters/poller.h"
 #include "capture/perf/event_set.h"
 #include "session/address_spaces.h"
@@ -15,6 +14,7 @@
 #include "session/frame_namer.h"
 #include "session/live_tasks_board.h"
 #include "session/periodic_flush.h"
+#include "session/process_register.h"
 #include "session/recording.h"
 #include "session/wait_sites.h"
 #include "target/tracker.h"
@@ -24,6 +24,8 @@ namespace {
 
 constexpr int64_t kTickNs = 100 * kNsPerMs;       // how often the end of the capture is looked for
 constexpr int64_t kPublishNs = 200 * kNsPerMs;    // how often the list of living threads is renewed
+constexpr int64_t kOpenWaitsNs = kNsPerSecond;    // how often waits that are still open are noted
+constexpr int64_t kResyncNs = 2 * kNsPerSecond;   // how often /proc is asked again after a loss
 constexpr int64_t kCopyCheckNs = kNsPerSecond;    // how often the size of stack copies is reconsidered
 constexpr int64_t kSnapshotNs = 50 * kNsPerMs;    // blocked threads' stacks where switches give none
 constexpr int64_t kLaunchedGraceNs = 5 * kNsPerSecond;
@@ -48,17 +50,6 @@ void raise_descriptor_limit() {
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
 }
-
-// Brings tracked processes and threads into the run file.
-class TrackerToRun final : public target::TrackerSink {
- public:
-  explicit TrackerToRun(run::Writer& writer) : writer_(writer) {}
-  void put_process(const model::Process& process) override { writer_.put_process(process); }
-  void put_thread(const model::Thread& thread) override { writer_.put_thread(thread); }
-
- private:
-  run::Writer& writer_;
-};
 
 class CountersToRun final : public capture::CounterSink {
  public:
@@ -105,7 +96,7 @@ class Recorder {
   target::ResolvedTarget resolved_;
   // In the order of the path of a sample; destroyed in reverse.
   std::unique_ptr<run::Writer> writer_;
-  std::unique_ptr<TrackerToRun> tracker_sink_;
+  std::unique_ptr<ProcessRegister> processes_;
   std::unique_ptr<target::Tracker> tracker_;
   std::unique_ptr<symbol::Symbolizer> symbolizer_;
   std::unique_ptr<unwind::Unwinder> unwinder_;
@@ -128,6 +119,9 @@ class Recorder {
   TimeNs next_snapshot_ = 0;
   TimeNs next_publish_ = 0;
   TimeNs next_copy_check_ = 0;
+  TimeNs next_open_waits_ = 0;
+  TimeNs next_resync_ = 0;
+  uint64_t lost_at_resync_ = 0;
 };
 
 Result<RecordOutcome> Recorder::run() {
@@ -175,8 +169,8 @@ Result<void> Recorder::open_run() {
 }
 
 void Recorder::build_stages() {
-  tracker_sink_ = std::make_unique<TrackerToRun>(*writer_);
-  tracker_ = std::make_unique<target::Tracker>(proc_, *tracker_sink_, options_.target.include_children);
+  processes_ = std::make_unique<ProcessRegister>(proc_, *writer_);
+  tracker_ = std::make_unique<target::Tracker>(proc_, *processes_, options_.target.include_children);
   symbol::Options symbols;
   symbols.cache_dir = options_.cache_dir;
   symbolizer_ = symbol::Symbolizer::create(symbols);
@@ -256,6 +250,7 @@ Result<void> Recorder::begin_window() {
     recording_->add_existing_threads();
   }
   publish_live_tasks();
+  processes_->write_host_facts();
   counters_sink_ = std::make_unique<CountersToRun>(*writer_);
   counters_ = std::make_unique<capture::CounterPoller>(
       capture::CounterOptions{}, [this] { return live_.read(); }, *counters_sink_, next_series_id_);
@@ -280,6 +275,15 @@ void Recorder::consume_periodically(TimeNs now) {
     next_publish_ = now + kPublishNs;
     publish_live_tasks();
     if (tracker_->process_count() == 0) target_gone_ = true;
+  }
+  if (now >= next_open_waits_) {
+    next_open_waits_ = now + kOpenWaitsNs;
+    writer_->put_open_waits(recording_->open_waits());
+  }
+  if (now >= next_resync_ && recording_->counts().lost > lost_at_resync_) {
+    next_resync_ = now + kResyncNs;
+    lost_at_resync_ = recording_->counts().lost;
+    recording_->resynchronise(now);
   }
   if (now >= next_copy_check_) {
     next_copy_check_ = now + kCopyCheckNs;
@@ -311,6 +315,7 @@ std::string Recorder::wait_for_end() {
     if (launched_ && !launched_exit_) launched_exit_ = launched_->poll();
     if (target_gone_ || (launched_exit_ && !options_.target.include_children)) return "target exited";
     counters_->poll(now);
+    processes_->write_new_facts();
     show("recording");
     usleep(static_cast<useconds_t>(std::min(kTickNs, deadline - now) / 1000 + 1));
   }
@@ -318,6 +323,7 @@ std::string Recorder::wait_for_end() {
 
 Result<RecordOutcome> Recorder::end_window(const std::string& reason) {
   info_.window_end_ns = monotonic_ns();
+  processes_->write_new_facts();
   counters_->poll_all(info_.window_end_ns);
   events_->disable();
   reader_->stop();

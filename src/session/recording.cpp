@@ -29,7 +29,7 @@ Recording::Recording(const Parts& parts, TimeNs window_begin)
 void Recording::add_existing_threads() {
   for (pid_t tid : parts_.tracker.tids()) {
     const target::TrackedTask& task = *parts_.tracker.find(tid);
-    off_cpu_.existing_thread(task.thread);
+    off_cpu_.existing_thread(task.thread, window_begin_);
     StartState& start = at_start_[task.thread];
     start.pid = task.pid;
     start.tid = tid;
@@ -80,8 +80,18 @@ void Recording::finish(TimeNs window_end) {
   off_cpu_.finish(window_end, [this](ThreadId thread) { return ran_throughout(thread); });
 }
 
-void Recording::for_each_open_wait(const std::function<void(const model::Wait&)>& visit) const {
-  off_cpu_.for_each_open_wait(records_.released_until(), visit);
+std::vector<model::Wait> Recording::open_waits() const {
+  std::vector<model::Wait> open;
+  off_cpu_.for_each_open_wait(records_.released_until(), [&](const model::Wait& wait) { open.push_back(wait); });
+  return open;
+}
+
+void Recording::resynchronise(TimeNs now) { parts_.tracker.resync(now); }
+
+const target::TrackedTask* Recording::task_of(const capture::RecordHead& head) {
+  const target::TrackedTask* task = parts_.tracker.find_or_adopt(head.pid, head.tid, head.time);
+  if (task != nullptr && !off_cpu_.knows(task->thread)) off_cpu_.existing_thread(task->thread, head.time);
+  return task;
 }
 
 // A thread without a record either slept through the window or never left its CPU; how long it ran
@@ -138,7 +148,7 @@ void Recording::handle_sample(const capture::RecordHead& head, const capture::Sa
     off_cpu_.woken(woken->thread, head.time, waker == nullptr ? model::Wait::kNoWaker : waker->thread);
     return;
   }
-  const target::TrackedTask* task = parts_.tracker.find_or_adopt(head.pid, head.tid, head.time);
+  const target::TrackedTask* task = task_of(head);
   if (task == nullptr) return;
   model::StackId stack = parts_.stacks.build(head.pid, head.tid, sample, head.time);
   if (sample.kind == EventKind::off_cpu) {
@@ -153,7 +163,7 @@ void Recording::handle_sample(const capture::RecordHead& head, const capture::Sa
 
 void Recording::handle_switch(const capture::RecordHead& head, const capture::SwitchRecord& record) {
   if (!in_window(head.time)) return;
-  const target::TrackedTask* task = parts_.tracker.find_or_adopt(head.pid, head.tid, head.time);
+  const target::TrackedTask* task = task_of(head);
   if (task == nullptr) return;
   if (record.out) {
     off_cpu_.switched_out(task->thread, head.time, record.preempted);

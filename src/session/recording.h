@@ -54,7 +54,9 @@ class Recording {
   const RecordingCounts& counts() const { return counts_; }
   // Times up to here are complete in the writer.
   TimeNs complete_until() const { return records_.released_until(); }
-  void for_each_open_wait(const std::function<void(const model::Wait&)>& visit) const;
+  std::vector<model::Wait> open_waits() const;
+  // Records were lost: looks for threads that nobody announced and drops those that are gone.
+  void resynchronise(TimeNs now);
 
  private:
   void handle(std::span<const std::byte> bytes);
@@ -67,6 +69,8 @@ class Recording {
   void add_loss(model::LossKind kind, int cpu, TimeNs time, uint64_t count);
   void take_snapshot(model::ThreadId thread, pid_t pid, pid_t tid);
   void apply_snapshots(TimeNs until);
+  // The target's thread behind a record; null when it is not the target's.
+  const target::TrackedTask* task_of(const capture::RecordHead& head);
   bool ran_throughout(model::ThreadId thread) const;
   bool in_window(TimeNs time) const { return time >= window_begin_ && time <= window_end_; }
 
