@@ -22,7 +22,7 @@ constexpr int kNameColumns = 120;
 // Every character that Markdown, HTML or an issue tracker could read as its own becomes an entity.
 std::string escaped(std::string_view text, int columns = kNameColumns) {
   std::string safe;
-  for (char c : short_name(text, columns)) {
+  for (char c : fitted(text, columns)) {
     auto byte = static_cast<unsigned char>(c);
     bool plain = byte >= 0x80 || std::isalnum(byte) ||
                  std::string_view(" .,:;/+-()%=?'").find(c) != std::string_view::npos;
@@ -50,7 +50,7 @@ std::string stack(const std::vector<analysis::FrameText>& frames) {
     }
     const analysis::FrameText& f = frames[i];
     bool marker = f.kind == analysis::CodeKind::marker;
-    text += escaped(f.function) + (f.inlined ? " (inlined)" : "");
+    text += escaped(function_name(f.function, kNameColumns)) + (f.inlined ? " (inlined)" : "");
     if (!marker) text += "  " + escaped(where_text(f.file, f.line, f.module));
     text += "\n";
   }
@@ -130,7 +130,8 @@ std::string functions(const analysis::Report& report) {
     const analysis::HotFunction& f = cpu.functions[i];
     if (f.self_samples == 0) break;
     text += fmt::format("| {} | {} | {} | {} | {} |\n", format_percent(f.self.share),
-                        interval_text(f.self), format_percent(f.total.share), code(f.name),
+                        interval_text(f.self), format_percent(f.total.share),
+                        code(function_name(f.name, kNameColumns)),
                         escaped(where_text(f.file, f.line, f.module)));
   }
   std::string paths;

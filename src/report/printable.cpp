@@ -6,10 +6,13 @@
 
 #include <fmt/format.h>
 
+#include "model/display_name.h"
+
 namespace assay::report {
 namespace {
 
 constexpr uint32_t kInvalid = 0xffffffff;
+constexpr size_t kLongestFolded = 16 * 1024;  // longer names are not made by compilers
 
 struct CodePoint {
   uint32_t value = kInvalid;
@@ -125,18 +128,25 @@ std::string elide_middle(std::string_view text, int width) {
   return std::string(text.substr(0, fitting_prefix(text, head))) + "…" + std::string(tail);
 }
 
-std::string short_name(std::string_view name, int width) {
-  return elide_middle(printable(name), width);
+std::string fitted(std::string_view text, int width) {
+  return elide_middle(printable(text), width);
+}
+
+std::string function_name(std::string_view name, int width) {
+  if (name.size() > kLongestFolded) return fitted(name, width);
+  std::string folded = printable(model::fold_name(name));
+  if (display_width(folded) <= width) return folded;
+  return fitted(model::short_name(name), width);
 }
 
 std::string left(std::string_view text, int width) {
-  std::string cell = short_name(text, width);
+  std::string cell = fitted(text, width);
   cell.append(static_cast<size_t>(std::max(0, width - display_width(cell))), ' ');
   return cell;
 }
 
 std::string right(std::string_view text, int width) {
-  std::string cell = short_name(text, width);
+  std::string cell = fitted(text, width);
   return std::string(static_cast<size_t>(std::max(0, width - display_width(cell))), ' ') + cell;
 }
 

@@ -19,8 +19,12 @@ int display_width(std::string_view text);
 // At most `width` columns, the middle replaced by "…", both ends kept. Text must be printable.
 std::string elide_middle(std::string_view text, int width);
 
-// A name as people read it: printable, elided to `width` columns.
-std::string short_name(std::string_view name, int width);
+// Any text of the target's: printable, elided to `width` columns.
+std::string fitted(std::string_view text, int width);
+
+// A function's name as people read it: printable, template arguments folded, parameters dropped
+// where they do not fit, then elided to `width` columns.
+std::string function_name(std::string_view name, int width);
 
 // Exactly `width` columns: elided, or filled with spaces after (left) or before (right).
 std::string left(std::string_view text, int width);

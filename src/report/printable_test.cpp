@@ -41,5 +41,13 @@ TEST(Printable, ElisionKeepsBothEnds) {
   EXPECT_EQ(right("ab", 4), "  ab");
 }
 
+TEST(Printable, FunctionNamesLoseWhatMattersLeast) {
+  std::string name = "std::vector<int, std::allocator<int> >::push_back(int&&)";
+  EXPECT_EQ(function_name(name, 100), "std::vector<…>::push_back(int&&)");
+  EXPECT_EQ(function_name(name, 28), "std::vector<…>::push_back");
+  EXPECT_EQ(display_width(function_name(name, 10)), 10);
+  EXPECT_EQ(display_width(function_name(std::string(100'000, '<'), 60)), 60);
+}
+
 }  // namespace
 }  // namespace assay::report

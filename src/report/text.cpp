@@ -14,13 +14,13 @@ constexpr int kLabelColumns = 10;
 
 void labelled(TextPage& page, std::string_view label, std::string_view text) {
   if (text.empty()) return;
-  page.line(left(label, kLabelColumns) + short_name(text, page.width() - kLabelColumns));
+  page.line(left(label, kLabelColumns) + fitted(text, page.width() - kLabelColumns));
 }
 
 void write_header(const analysis::Report& report, TextPage& page) {
   const model::RunInfo& info = report.info;
   std::string target = info.target.empty() ? "a run" : info.target;
-  page.line(page.ink(Ink::bold, short_name("Assay: " + target, page.width())));
+  page.line(page.ink(Ink::bold, fitted("Assay: " + target, page.width())));
   std::string window =
       fmt::format("{} from {}", format_duration(report.window_ns), utc_time(info.utc_begin_ns));
   labelled(page, "window", window);

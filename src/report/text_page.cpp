@@ -70,12 +70,12 @@ std::string kernel_chain(std::span<const analysis::FrameText> frames, int width)
   std::string chain;
   for (const analysis::FrameText& frame : frames) {
     if (in(kKernelPassages, frame.function)) continue;
-    std::string name = short_name(frame.function, width - 4);
+    std::string name = fitted(frame.function, width - 4);
     std::string longer = chain.empty() ? name : fmt::format("{} ← {}", chain, name);
     if (display_width(longer) > width - 4) return chain + " ← …";
     chain = std::move(longer);
   }
-  return chain.empty() ? short_name(frames.front().function, width) : chain;
+  return chain.empty() ? fitted(frames.front().function, width) : chain;
 }
 
 }  // namespace
@@ -97,7 +97,7 @@ void TextPage::heading(std::string_view title, std::string_view remark) {
   line();
   std::string text = ink(Ink::bold, title);
   if (!remark.empty()) {
-    text += "  " + ink(Ink::dim, short_name(remark, width_ - display_width(title) - 2));
+    text += "  " + ink(Ink::dim, fitted(remark, width_ - display_width(title) - 2));
   }
   line(text);
 }
@@ -107,7 +107,7 @@ void TextPage::phrases(std::string_view first, const std::vector<std::string>& p
   std::string current(first);
   bool fresh = true;
   for (const std::string& phrase : phrases) {
-    std::string text = short_name(phrase, width_ - indent);
+    std::string text = fitted(phrase, width_ - indent);
     if (!fresh && display_width(current) + 3 + display_width(text) > width_) {
       line(current);
       current = std::string(static_cast<size_t>(indent), ' ');
@@ -141,9 +141,10 @@ void TextPage::frame(const analysis::FrameText& frame) {
   int columns = width_ - static_cast<int>(kStackIndent.size()) - kWhereColumns - 2;
   bool marker = frame.kind == analysis::CodeKind::marker;
   std::string where = marker ? "" : where_text(frame.file, frame.line, frame.module);
-  std::string name = frame.function + (frame.inlined ? " (inlined)" : "");
-  line(fmt::format("{}{}  {}", kStackIndent, left(name, columns),
-                   ink(Ink::dim, short_name(where, kWhereColumns))));
+  std::string_view note = frame.inlined ? " (inlined)" : "";
+  std::string name = function_name(frame.function, columns - static_cast<int>(note.size()));
+  line(fmt::format("{}{}  {}", kStackIndent, left(fmt::format("{}{}", name, note), columns),
+                   ink(Ink::dim, fitted(where, kWhereColumns))));
 }
 
 void TextPage::stack(const std::vector<analysis::FrameText>& frames, size_t max_lines) {

@@ -46,8 +46,8 @@ void write_functions(const analysis::Report& report, TextPage& page) {
         f.kind == analysis::CodeKind::marker ? "" : where_text(f.file, f.line, f.module);
     page.line(fmt::format("{}{}{}  {}  {}", right(format_percent(f.self.share), 8),
                           right(interval_text(f.self), 15), right(format_percent(f.total.share), 9),
-                          left(f.name, name_columns),
-                          page.ink(Ink::dim, short_name(where, kWhereColumns))));
+                          left(function_name(f.name, name_columns), name_columns),
+                          page.ink(Ink::dim, fitted(where, kWhereColumns))));
   }
 }
 
@@ -87,7 +87,7 @@ void write_waits(const analysis::Report& report, TextPage& page) {
     int room = page.width() - 52 - 17;
     page.line(fmt::format("{}{} {}", head,
                           page.ink(Ink::blocked, left(analysis::block_kind_name(wait.kind), 16)),
-                          short_name(pools_text(wait), room)));
+                          fitted(pools_text(wait), room)));
     page.stack(wait.frames, kWaitLines);
   }
 }

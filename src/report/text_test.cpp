@@ -29,10 +29,10 @@ void expect_fits(const std::string& text, int width) {
   for (const std::string& line : lines(text)) EXPECT_LE(display_width(line), width) << line;
 }
 
-// Compares with testdata/NAME; ASSAY_UPDATE_GOLDEN=1 writes it instead, to be read before
+// Compares with testdata/NAME. ASSAY_UPDATE_GOLDEN=1 writes it instead, to be read before
 // committing.
 void expect_golden(const std::string& name, const std::string& text) {
-  auto path = std::filesystem::path(__FILE__).parent_path() / "testdata" / name;
+  auto path = std::filesystem::path(SOURCE_ROOT) / "src/report/testdata" / name;
   if (std::getenv("ASSAY_UPDATE_GOLDEN")) {
     std::ofstream(path) << text;
     return;

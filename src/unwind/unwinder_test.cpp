@@ -76,6 +76,14 @@ TEST_F(UnwinderTest, AnyWordTheWalkReadMatters) {
   EXPECT_EQ(unwinder_->stats().cache_hits, 1u);
 }
 
+TEST_F(UnwinderTest, TheZeroThatEndsAWalkMatters) {
+  SyntheticStack s(at(Rule::leaf8), 8);
+  s.word(0, at(Rule::leaf8)).word(1, 0).word(2, at(Rule::root));
+  EXPECT_EQ(unwind(s.raw()).frames.size(), 2u);
+  s.word(1, at(Rule::leaf8));
+  EXPECT_EQ(unwind(s.raw()).frames.size(), 4u);
+}
+
 TEST_F(UnwinderTest, ARegisterTheWalkUsedMatters) {
   SyntheticStack s(at(Rule::fp16), 16);
   s.reg(model::kRegRbp, s.address(2))

@@ -281,8 +281,15 @@ typename Walker<Arch>::Step Walker<Arch>::leave(uint64_t cfa, const Place& here,
   } else if (fp_slot != kFpSame) {
     regs_[Arch::kFp] = {State::lost, 0};
   }
-  if (pc == 0) return stop(End::complete);
+  if (pc == 0) return stop_at_zero(cfa - 8);
   return arrive(pc, cfa, true);
+}
+
+// A return address of 0 is a root by convention. No frame notes that it was read, so it is loaded.
+template <class Arch>
+typename Walker<Arch>::Step Walker<Arch>::stop_at_zero(uint64_t address) {
+  uint64_t zero = 0;
+  return load(address, zero) ? stop(End::complete) : Step::stop;
 }
 
 template <class Arch>
@@ -325,7 +332,7 @@ typename Walker<Arch>::Step Walker<Arch>::step_frame_pointer(bool is_mapped) {
   out_.stack.used_frame_pointers = true;
   if (needs_all_) std::ranges::fill(regs_, Register{State::lost, 0});
   regs_[Arch::kFp] = {State::slot, fp};
-  if (pc == 0) return stop(End::complete);
+  if (pc == 0) return stop_at_zero(fp + 8);
   return arrive(pc, fp + 16, true);
 }
 

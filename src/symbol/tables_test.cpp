@@ -1,0 +1,157 @@
+// The small tables: symbols, kernel symbols, unit tables as bytes.
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "symbol/kernel_symbols.h"
+#include "symbol/symbol_table.h"
+#include "symbol/symbolizer.h"
+#include "symbol/unit_cache.h"
+
+namespace assay::symbol {
+namespace {
+
+std::string name_at(const SymbolTable& table, uint64_t address) {
+  const Symbol* symbol = table.find(address);
+  return symbol ? std::string(symbol->name) : "";
+}
+
+TEST(SymbolTable, InnerSymbolsCutTheirPieceOut) {
+  SymbolTable table(SymbolTable::Kind::functions);
+  table.add(0x100, 0x100, "outer");
+  table.add(0x140, 0x10, "inner");
+  table.add(0x300, 0x10, "far");
+  table.finish();
+  EXPECT_EQ(name_at(table, 0xff), "");
+  EXPECT_EQ(name_at(table, 0x100), "outer");
+  EXPECT_EQ(name_at(table, 0x14f), "inner");
+  EXPECT_EQ(name_at(table, 0x150), "outer");
+  EXPECT_EQ(name_at(table, 0x200), "") << "beyond a symbol's size is not that symbol";
+  EXPECT_EQ(name_at(table, 0x30f), "far");
+}
+
+TEST(SymbolTable, AliasesChooseTheSameNameInAnyOrder) {
+  for (bool reversed : {false, true}) {
+    SymbolTable table(SymbolTable::Kind::functions);
+    std::vector<const char*> names{"__libc_malloc", "malloc", "__malloc"};
+    if (reversed) std::reverse(names.begin(), names.end());
+    for (const char* name : names) table.add(0x10, 0x10, name);
+    table.finish();
+    EXPECT_EQ(name_at(table, 0x18), "malloc");
+  }
+}
+
+TEST(SymbolTable, OverlapsOfAnyKindAreSafe) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 200; ++i) {
+    SymbolTable table(SymbolTable::Kind::functions);
+    for (int k = 0; k < 50; ++k) table.add(random() % 256, random() % 64, "x");
+    table.add(UINT64_MAX - 2, UINT64_MAX, "end");
+    table.finish();
+    for (uint64_t at = 0; at < 400; ++at) (void)table.find(at);
+  }
+}
+
+TEST(KernelSymbols, ReadsCodeModulesAndData) {
+  auto table = KernelSymbols::parse(
+      "0000000000000000 A fixed_percpu_data\n"
+      "ffffffff81000000 T _text\n"
+      "ffffffff81000000 T startup_64\n"
+      "ffffffff81000100 t do_work\n"
+      "ffffffff82000000 D jiffies\n"
+      "ffffffffc0000000 t nft_do_chain\t[nf_tables]\n"
+      "garbage\n"
+      "ffffffff81000200 t ");
+  KernelSymbol symbol;
+  ASSERT_TRUE(table.find_code(0xffffffff81000110, symbol));
+  EXPECT_EQ(symbol.name, "do_work");
+  ASSERT_TRUE(table.find_code(0xffffffff81000000, symbol));
+  EXPECT_EQ(symbol.name, "_text");
+  ASSERT_TRUE(table.find_code(0xffffffffc0000010, symbol));
+  EXPECT_EQ(symbol.name, "nft_do_chain");
+  EXPECT_EQ(symbol.module, "nf_tables");
+  EXPECT_FALSE(table.find_code(0x1000, symbol));
+  ASSERT_TRUE(table.find_data(0xffffffff82000004, symbol));
+  EXPECT_EQ(symbol.name, "jiffies");
+  EXPECT_EQ(table.problem(), "");
+}
+
+TEST(KernelSymbols, HiddenAddressesAreAProblemWithARemedy) {
+  auto table = KernelSymbols::parse("0000000000000000 T _text\n0000000000000000 T startup_64\n");
+  EXPECT_EQ(table.size(), 0u);
+  EXPECT_NE(table.problem().find("kptr_restrict"), std::string::npos);
+}
+
+TEST(KernelSymbols, TheKernelIsAModuleOfTheSymbolizer) {
+  std::string path = ::testing::TempDir() + "/kallsyms";
+  FILE* file = std::fopen(path.c_str(), "w");
+  ASSERT_NE(file, nullptr);
+  std::fputs("ffffffff81000000 T vfs_read\nffffffffc0000000 t nft_do_chain\t[nf_tables]\n", file);
+  std::fclose(file);
+  Options options;
+  options.kallsyms = path;
+  auto symbolizer = Symbolizer::create(options);
+  model::Module kernel{model::ModuleId{2}, model::ModuleKind::kernel, "[kernel]", ""};
+  symbolizer->add_module(0, {}, kernel);
+  EXPECT_EQ(symbolizer->resolve(kernel.id, 0xffffffff81000005).at(0).function, "vfs_read");
+  EXPECT_EQ(symbolizer->resolve(kernel.id, 0xffffffffc0000005).at(0).system_name,
+            "nft_do_chain [nf_tables]");
+  EXPECT_EQ(symbolizer->resolve(kernel.id, 0x10).at(0).function, "[kernel]+0x10");
+  std::vector<model::Frame> frames{
+      {kernel.id, 0xffffffffc0000005}, {model::ModuleId{9}, 1}, {kernel.id, 0xffffffff81000005}};
+  auto all = symbolizer->resolve_all(frames);
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].at(0).function, "nft_do_chain");
+  EXPECT_TRUE(all[1].empty());
+  EXPECT_EQ(all[2].at(0).function, "vfs_read");
+}
+
+UnitTable small_table() {
+  UnitTable table;
+  table.pool = "file.cnameother";
+  table.files = {{0, 0}, {0, 6}};
+  table.names = {{{6, 4}, 0}, {{10, 5}, 0}};
+  table.rows = {{0x10, 1, 5}, {0x18, 1, 6}, {0x20, LineRow::kEnd, 0}};
+  table.ranges = {{0x10, 0x20}, {0x14, 0x18}};
+  table.nodes = {{0, 3, 0, 0, 0, 1, 2, 0}, {1, 1, 1, 4, 1, 1, 2, 1}};
+  table.spans = {{0x10, 0x20, 0, 0}};
+  return table;
+}
+
+TEST(UnitTable, FindsLinesAndInlinedFunctions) {
+  UnitTable table = small_table();
+  ASSERT_TRUE(table.check());
+  std::vector<model::Location> out;
+  table.find(0x14, true, out);
+  ASSERT_EQ(out.size(), 2u);
+  EXPECT_EQ(out[0].function, "other");
+  EXPECT_EQ(out[0].line, 5u);
+  EXPECT_EQ(out[1].function, "name");
+  EXPECT_EQ(out[1].line, 4u);
+  out.clear();
+  table.find(0x14, false, out);
+  ASSERT_EQ(out.size(), 1u) << "without inlines the function alone";
+  EXPECT_EQ(out[0].function, "name");
+  out.clear();
+  table.find(0x20, true, out);
+  EXPECT_TRUE(out.empty());
+}
+
+TEST(UnitTable, BytesThatAreNoTableAreRefused) {
+  std::string good = encode_unit_table(small_table());
+  ASSERT_TRUE(decode_unit_table(good).has_value());
+  std::mt19937 random(2);
+  for (int i = 0; i < 5000; ++i) {
+    std::string bad = good;
+    for (size_t k = 1 + random() % 4; k > 0; --k)
+      bad[random() % bad.size()] = static_cast<char>(random());
+    if (i % 5 == 0) bad.resize(random() % bad.size());
+    if (auto table = decode_unit_table(bad)) {
+      std::vector<model::Location> out;
+      for (uint64_t at = 0; at < 0x30; ++at) table->find(at, true, out);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace assay::symbol
