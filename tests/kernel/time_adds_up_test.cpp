@@ -71,7 +71,7 @@ class TimeAddsUp : public testing::Test {
     measured = measure(path);
   }
 
-  void expect_accounts_agree(bool compare_waits = true) {
+  void expect_accounts_agree() {
     for (const Truth& truth : truths) {
       SCOPED_TRACE(truth.name + " " + std::to_string(truth.tid));
       ASSERT_TRUE(measured.contains(truth.tid)) << "the thread is missing from the run";
@@ -79,7 +79,7 @@ class TimeAddsUp : public testing::Test {
       double slack = kTolerance * static_cast<double>(truth.wall_ns) + kStartUpNs;
       EXPECT_NEAR(thread.wall_ns, truth.wall_ns, slack) << "life";
       EXPECT_NEAR(thread.running_ns(), truth.cpu_ns, slack) << "on-CPU time by switches";
-      if (compare_waits) EXPECT_NEAR(thread.blocked_ns, truth.wait_ns, slack) << "time waited";
+      EXPECT_NEAR(thread.blocked_ns, truth.wait_ns, slack) << "time waited";
       double one = thread.samples > 0 ? static_cast<double>(thread.samples_ns) / static_cast<double>(thread.samples) : 1e7;
       double error = 4 * one * std::sqrt(std::max<double>(1, static_cast<double>(thread.samples)));
       EXPECT_NEAR(thread.samples_ns, truth.cpu_ns, slack + error) << "on-CPU time by samples";
