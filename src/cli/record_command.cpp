@@ -93,6 +93,8 @@ class RecordCommand final : public Command {
     parser->add_option("-o,--output", output_, "Run file to write (default TARGET-DATE-TIME.assay)")->type_name("FILE");
     parser->add_flag("--overwrite", options_.overwrite, "Replace the run file if it exists");
     parser->add_flag("--no-wakeups", no_wakeups_, "Do not trace wake-ups: cheaper on very switch-heavy servers");
+    parser->add_flag("--per-task", options_.per_task,
+                     "Follow the target's threads instead of all CPUs: for machines with busy neighbours");
     parser->add_flag("--unprivileged", options_.unprivileged, "Capture as an ordinary user would, even as root");
     parser->add_flag("-q,--quiet", quiet_, "No progress and no report");
     parser->add_flag("--json", json_, "Print the report as JSON");

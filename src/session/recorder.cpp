@@ -76,6 +76,8 @@ class Recorder {
   void build_stages();
   Result<void> open_events();
   Result<void> begin_window();
+  void note_limits();
+  void abandon_run();
   std::string wait_for_end();
   Result<RecordOutcome> end_window(const std::string& reason);
   void stop_launched();
@@ -127,10 +129,13 @@ class Recorder {
 Result<RecordOutcome> Recorder::run() {
   raise_descriptor_limit();
   if (auto found = find_target(); !found) return std::unexpected(found.error());
+  if (auto opened = open_events(); !opened) return std::unexpected(opened.error());
   if (auto opened = open_run(); !opened) return std::unexpected(opened.error());
   build_stages();
-  if (auto opened = open_events(); !opened) return std::unexpected(opened.error());
-  if (auto begun = begin_window(); !begun) return std::unexpected(begun.error());
+  if (auto begun = begin_window(); !begun) {
+    abandon_run();
+    return std::unexpected(begun.error());
+  }
   return end_window(wait_for_end());
 }
 
@@ -215,17 +220,30 @@ Result<void> Recorder::open_events() {
   options.children = options_.target.include_children;
   options.wakeups = options_.wakeups;
   options.cpus = online_cpus();
+  if (options_.per_task) options.first_tier = capture::Tier::per_task;
   if (options_.unprivileged) options.first_tier = capture::Tier::user_only;
   auto events =
       capture::EventSet::open(os::real_perf_kernel(), options, [this] { return list_threads(); });
   if (!events) return std::unexpected(events.error());
   events_ = std::move(*events);
   copy_size_ = std::make_unique<CopySize>(*events_);
+  return {};
+}
+
+void Recorder::note_limits() {
   for (const model::QualityNote& note : events_->notes()) writer_->add_note(note);
   if (events_->untracked_threads() > 0) {
-    writer_->add_loss({model::LossKind::untracked_threads, -1, monotonic_ns(), events_->untracked_threads()});
+    writer_->add_loss({model::LossKind::untracked_threads, -1, info_.window_begin_ns, events_->untracked_threads()});
   }
-  return {};
+}
+
+// Nothing was captured: no file is better than an empty one.
+void Recorder::abandon_run() {
+  events_->disable();
+  reader_->stop();
+  namer_->finish();
+  writer_.reset();
+  unlink(options_.output.c_str());
 }
 
 Result<void> Recorder::begin_window() {
@@ -238,6 +256,7 @@ Result<void> Recorder::begin_window() {
   info_.oncpu_event = events_->on_cpu_event();
   info_.sample_period_ns = events_->sample_period_ns();
   writer_->set_info(info_);
+  note_limits();
   complete_until_ = info_.window_begin_ns;
   recording_ = std::make_unique<Recording>(
       Recording::Parts{proc_, *events_, *spaces_, *unwinder_, *stacks_, *sites_, *tracker_, *writer_}, info_.window_begin_ns);

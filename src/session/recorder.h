@@ -33,6 +33,7 @@ struct RecordOptions {
   std::string output;
   bool overwrite = false;
   bool wakeups = true;
+  bool per_task = false;         // follow the target's threads even where whole CPUs could be sampled
   bool unprivileged = false;     // behave as if no privilege were there (for tests and comparisons)
   std::string cache_dir;         // unwind tables and symbols by build id; empty: none
 };
