@@ -9,10 +9,12 @@
 
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "model/address_space.h"
 #include "model/module.h"
+#include "os/module_file.h"
 #include "unwind/elf_image.h"
 #include "unwind/unwinder.h"
 
@@ -32,6 +34,7 @@ class ElfutilsUnwinder {
     std::map<uint32_t, bool> reported;
     for (const auto& [start, mapping] : space.all()) {
       const model::Module& module = modules[mapping.module];
+      if (module.kind == model::ModuleKind::vdso) report_vdso(mapping);
       if (module.kind != model::ModuleKind::elf || reported[mapping.module.value]) continue;
       reported[mapping.module.value] = true;
       report(mapping, module);
@@ -52,6 +55,16 @@ class ElfutilsUnwinder {
   }
 
  private:
+  // From our own memory, as our table of it is; elfutils wants a file.
+  void report_vdso(const model::Mapping& mapping) {
+    const std::string& image = os::vdso_image().bytes;
+    int fd = ::memfd_create("vdso", MFD_CLOEXEC);
+    if (fd < 0) return;
+    bool written = ::write(fd, image.data(), image.size()) == static_cast<ssize_t>(image.size());
+    if (!written || !dwfl_report_elf(dwfl_, "[vdso]", "[vdso]", fd, mapping.start, false))
+      ::close(fd);
+  }
+
   void report(const model::Mapping& mapping, const model::Module& module) {
     int fd = ::open(module.path.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) return;

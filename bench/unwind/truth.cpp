@@ -1,8 +1,8 @@
 // bench/unwind/truth: are our frames elfutils' frames, and how much faster are they found?
 //
-// Usage: unwind_truth NAME COPY_BYTES MAX_SAMPLES -- COMMAND…     one row of the table per call
-// Records the command with perf_event, walks every raw sample with both unwinders, prints how many
-// agree, each kind of difference with an example, and the time per frame of each on the same
+// Usage: unwind_truth NAME COPY_BYTES MAX_SAMPLES SECONDS -- COMMAND…   one row of the table per
+// call Records the command with perf_event, walks every raw sample with both unwinders, prints how
+// many agree, each kind of difference with an example, and the time per frame of each on the same
 // samples.
 #include <chrono>
 #include <cstdlib>
@@ -222,13 +222,13 @@ class Comparison {
   Totals totals_;
 };
 
-void print(const std::string& name, const Totals& t, double fresh, double cached, double theirs) {
+void print(const std::string& name, const Totals& t, double walker, double all, double theirs) {
   auto share = [&](uint64_t n) { return t.samples ? 100.0 * double(n) / double(t.samples) : 0; };
   fmt::print(
-      "{:<24} {:>7} {:>9} {:>8.3f}% {:>8.2f}% {:>7.2f}% {:>9.1f} {:>9.1f} {:>9.0f} {:>7.0f}x "
-      "{:>7.0f}x\n",
+      "{:<20} {:>7} {:>8} {:>8.3f}% {:>8.2f}% {:>6.1f}% {:>8.1f} {:>8.1f} {:>9.0f} {:>6.0f}x "
+      "{:>6.0f}x\n",
       name, t.samples, t.our_frames, share(t.equal), share(t.complete), share(t.frame_pointers),
-      fresh, cached, theirs, theirs / fresh, theirs / cached);
+      walker, all, theirs, theirs / walker, theirs / all);
   for (const auto& [end, d] : t.ends)
     fmt::print("    ended: {:>6} {}\n{}", d.count, end, d.example);
   for (const auto& [kind, d] : t.differences) {
@@ -239,22 +239,30 @@ void print(const std::string& name, const Totals& t, double fresh, double cached
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 6 || std::string(argv[4]) != "--") {
-    fmt::print(stderr, "usage: {} NAME COPY_BYTES MAX_SAMPLES -- COMMAND...\n", argv[0]);
+  if (argc == 2 && std::string(argv[1]) == "--header") {
+    fmt::print("{:<20} {:>7} {:>8} {:>9} {:>9} {:>7} {:>8} {:>8} {:>9} {:>7} {:>7}\n", "program",
+               "samples", "frames", "equal", "complete", "by fp", "walk ns", "all ns", "elfutils",
+               "walk", "all");
+    return 0;
+  }
+  if (argc < 7 || std::string(argv[5]) != "--") {
+    fmt::print(stderr, "usage: {} NAME COPY_BYTES MAX_SAMPLES SECONDS -- COMMAND...\n", argv[0]);
     return 2;
   }
   StackRecorder::Options options;
+  options.period_ns = 200'000;
   options.copy_bytes = static_cast<uint32_t>(std::atoi(argv[2]));
   options.max_samples = static_cast<uint64_t>(std::atoi(argv[3]));
-  auto recorder = StackRecorder::start({argv + 5, argv + argc}, options);
+  auto recorder = StackRecorder::start({argv + 6, argv + argc}, options);
   if (!recorder) {
     fmt::print(stderr, "{}\n", recorder.error().text());
     return 1;
   }
-  auto events = (*recorder)->run();
+  auto until = Clock::now() + std::chrono::seconds(std::atoi(argv[4]));
+  auto events = (*recorder)->run([&] { return Clock::now() >= until; });
   Comparison comparison(events);
   comparison.compare();
-  double walker = comparison.time_walker(), cached = comparison.time_unwinder();
-  print(argv[1], comparison.totals(), walker, cached, comparison.time_elfutils());
+  double walker = comparison.time_walker(), all = comparison.time_unwinder();
+  print(argv[1], comparison.totals(), walker, all, comparison.time_elfutils());
   return 0;
 }

@@ -11,6 +11,7 @@
 #include "unwind/arch_x86_64.h"
 #include "unwind/byte_reader.h"
 #include "unwind/cfi.h"
+#include "unwind/go_functions.h"
 #include "unwind/row_writer.h"
 
 namespace assay::unwind {
@@ -29,6 +30,8 @@ struct Item {
   const Cfi* cfi = nullptr;
   const Cfi::Fde* fde = nullptr;
   uint32_t rule_bits = 0;
+  const GoFunctions* go = nullptr;
+  const GoFunctions::Function* function = nullptr;
 };
 
 struct Range {
@@ -136,13 +139,15 @@ const Range* find_range(const std::vector<Range>& ranges, uint64_t address) {
   return address < range.end ? &range : nullptr;
 }
 
-// Adds `more` where nothing is yet: items that touch a covered address are left out.
+// Adds `more` where nothing is yet; an item that reaches into covered addresses ends there.
 void add_uncovered(std::vector<Item>& items, std::vector<Item> more,
                    const std::vector<Segment>& segments) {
   auto gaps = uncovered(items, segments);
   for (Item& item : more) {
     const Range* gap = find_range(gaps, item.begin);
-    if (gap && item.end <= gap->end) items.push_back(item);
+    if (!gap) continue;
+    item.end = std::min(item.end, gap->end);
+    items.push_back(item);
   }
   make_disjoint(items);
 }
@@ -173,41 +178,132 @@ bool is_first_function(std::string_view name) {
   return std::ranges::find(kNames, name) != std::end(kNames);
 }
 
-std::vector<Item> find_first_functions(const ElfImage& image, const std::vector<Range>& gaps) {
-  std::vector<Item> out;
+// Calls `use(name, symbol)` for each defined symbol of .symtab, or of .dynsym when it was stripped.
+template <class Use>
+void for_each_symbol(const ElfImage& image, const Use& use) {
   const auto* table = image.section(".symtab");
   if (!table) table = image.section(".dynsym");
-  if (!table || table->link >= image.sections().size()) return out;
+  if (!table || table->link >= image.sections().size()) return;
   auto bytes = image.read(*table);
   auto names = image.read(image.sections()[table->link]);
-  std::vector<uint64_t> starts;
-  bool is_musl = false;
   for (size_t at = 0; at + sizeof(Elf64_Sym) <= bytes.size(); at += sizeof(Elf64_Sym)) {
     Elf64_Sym symbol;
     std::memcpy(&symbol, bytes.data() + at, sizeof symbol);
     if (symbol.st_shndx == SHN_UNDEF || symbol.st_name >= names.size()) continue;
-    const Range* gap = find_range(gaps, symbol.st_value);
-    if (!gap) continue;
     auto text = reinterpret_cast<const char*>(names.data()) + symbol.st_name;
-    std::string_view name(text,
-                          ::strnlen(text, std::min<size_t>(names.size() - symbol.st_name, 64)));
+    use(std::string_view(text,
+                         ::strnlen(text, std::min<size_t>(names.size() - symbol.st_name, 64))),
+        symbol);
+  }
+}
+
+std::vector<Item> find_first_functions(const ElfImage& image, const std::vector<Range>& gaps) {
+  std::vector<Item> out, threads;
+  std::vector<uint64_t> starts;
+  bool is_musl = false;
+  for_each_symbol(image, [&](std::string_view name, const Elf64_Sym& symbol) {
+    const Range* gap = find_range(gaps, symbol.st_value);
+    if (!gap) return;
     is_musl = is_musl || name == "libc_start_main_stage2" || name == "__dls3";
     starts.push_back(symbol.st_value);
-    // musl's threads begin in a static function of too common a name to be trusted elsewhere.
-    if (!is_first_function(name) && name != "start") continue;
     uint64_t end = std::min(gap->end, symbol.st_value + std::min<uint64_t>(symbol.st_size, 4096));
-    out.push_back({symbol.st_value, end, nullptr, nullptr, name == "start" ? 1u : 0u});
-  }
+    Item item{symbol.st_value, end, nullptr, nullptr, Row::pack(RowType::end, 0, 0)};
+    if (is_first_function(name)) out.push_back(item);
+    // musl's threads begin in a static function of too common a name to be trusted elsewhere.
+    if (name == "start") threads.push_back(item);
+  });
+  if (is_musl) out.insert(out.end(), threads.begin(), threads.end());
   std::ranges::sort(starts);
-  std::erase_if(out, [&](const Item& item) { return item.rule_bits == 1 && !is_musl; });
   for (Item& item : out) {
-    item.rule_bits = Row::pack(RowType::end, 0, 0);
     if (item.end > item.begin) continue;
     // Assembly without a size: up to the next symbol.
     auto next = std::ranges::upper_bound(starts, item.begin);
     const Range* gap = find_range(gaps, item.begin);
-    item.end =
-        std::min(next == starts.end() ? gap->end : std::min(*next, gap->end), item.begin + 256);
+    uint64_t end = next == starts.end() ? gap->end : std::min(*next, gap->end);
+    item.end = std::min(end, item.begin + 256);
+  }
+  return out;
+}
+
+// .gopclntab of a Go program, wherever the linker put it.
+struct GoSource {
+  std::vector<std::byte> bytes;
+  GoFunctions functions;
+};
+
+std::optional<GoSource> read_go_functions(const ElfImage& image) {
+  const auto* section = image.section(".gopclntab");
+  if (!section) section = image.section(".data.rel.ro.gopclntab");
+  if (!section || section->bytes > kMaxCfiBytes) return std::nullopt;
+  const auto* text = image.section(".text");
+  GoSource source;
+  source.bytes = image.read(*section);
+  source.functions = GoFunctions::read(source.bytes, text ? text->vaddr : 0);
+  return source;
+}
+
+std::vector<Item> items_of(const GoFunctions& go, const std::vector<Segment>& segments) {
+  std::vector<Item> out;
+  for (const auto& f : go.functions()) {
+    for (const Segment& s : segments) {
+      if (f.begin < s.vaddr || f.begin - s.vaddr >= s.bytes) continue;
+      Item item{f.begin, std::min(f.end, s.vaddr + s.bytes)};
+      if (f.is_top || f.switches_stacks) {
+        item.rule_bits = Row::pack(RowType::end, 0, f.is_top ? 0 : kEndOfThisStack);
+      } else {
+        item.go = &go, item.function = &f;
+      }
+      out.push_back(item);
+      break;
+    }
+  }
+  return out;
+}
+
+// Go saves its frame pointer somewhere in the prologue, but the table does not say when: it is
+// marked as lost, for no caller in Go needs it.
+template <class ToText>
+void write_go_function(RowWriter& writer, const Item& item, const ToText& to_text) {
+  item.go->run(*item.function, [&](uint64_t begin, int64_t bytes) {
+    if (begin >= item.end) return;
+    bool fits = bytes >= 0 && bytes % 8 == 0 && bytes / 8 + 1 <= 0xffff;
+    writer.add(to_text(begin), !fits ? kNotUnderstood
+                                     : Row::pack(RowType::sp, bytes == 0 ? kFpSame : kFpLost,
+                                                 static_cast<uint32_t>(bytes / 8 + 1)));
+  });
+}
+
+// A stripped musl has no symbol for where it calls main, but the code after the call is the call of
+// exit with main's result; likewise of pthread_exit after a thread's function.
+std::vector<Item> find_last_calls(const ElfImage& image, const std::vector<Range>& gaps) {
+  std::vector<Item> out;
+  uint64_t exits[2] = {};
+  bool is_libc = false;
+  for_each_symbol(image, [&](std::string_view name, const Elf64_Sym& symbol) {
+    is_libc = is_libc || name == "__libc_start_main";
+    if (name == "exit") exits[0] = symbol.st_value;
+    if (name == "pthread_exit") exits[1] = symbol.st_value;
+  });
+  if (!is_libc) return out;
+  for (const Range& gap : gaps) {
+    if (!find_range(gaps, exits[0]) || gap.end - gap.begin < 16) continue;
+    auto code = image.read_at_vaddr(gap.begin, gap.end - gap.begin);
+    for (size_t at = 1; at + 8 <= code.size(); ++at) {
+      // [48] 89 c7: mov %eax,%edi; e8: call
+      bool is_64 = code[at] == std::byte{0x48};
+      size_t move = at + is_64;
+      if (code[move] != std::byte{0x89} || code[move + 1] != std::byte{0xc7} ||
+          code[move + 2] != std::byte{0xe8}) {
+        continue;
+      }
+      int32_t distance;
+      if (move + 7 > code.size()) break;
+      std::memcpy(&distance, code.data() + move + 3, 4);
+      uint64_t target = gap.begin + move + 7 + static_cast<uint64_t>(int64_t{distance});
+      if (target == 0 || target != exits[is_64]) continue;
+      uint64_t back = gap.begin + at;  // where the call before returns to
+      out.push_back({back - 1, back + 1, nullptr, nullptr, Row::pack(RowType::end, 0, 0)});
+    }
   }
   return out;
 }
@@ -225,6 +321,8 @@ void write_rows(RowWriter& writer, const std::vector<Item>& items) {
         item->cfi->run(*item->fde, [&](uint64_t begin, const RuleSet* rules) {
           if (begin < item->end) writer.add(to_text(begin), rules, is_signal);
         });
+      } else if (item->go) {
+        write_go_function(writer, *item, to_text);
       } else {
         writer.add(to_text(item->begin), item->rule_bits);
       }
@@ -257,6 +355,10 @@ Result<std::vector<std::byte>> build_table(const ElfImage& image, std::string_vi
   auto gaps = uncovered(items, segments);
   add_uncovered(items, find_sigreturns(image, gaps), segments);
   add_uncovered(items, find_first_functions(image, gaps), segments);
+  add_uncovered(items, find_last_calls(image, gaps), segments);
+
+  auto go = read_go_functions(image);
+  if (go) add_uncovered(items, items_of(go->functions, segments), segments);
 
   RowWriter writer(std::move(segments));
   write_rows(writer, items);

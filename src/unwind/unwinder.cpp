@@ -56,6 +56,7 @@ class TableUnwinder final : public Unwinder {
 
   const Process& process(pid_t pid, const model::AddressSpace& space);
   void continue_truncated(const RawStack& raw, const Process& process, Walk& walk);
+  void continue_on_other_stack(const RawStack& raw, const Process& process, Walk& walk);
   bool continue_by_chain(const RawStack& raw, const CodeMap& code, Walk& walk);
   void take_chain(std::span<const uint64_t> chain, const CodeMap& code, Walk& walk);
   const UserStack& counted(const UserStack& stack);
@@ -131,7 +132,10 @@ const UserStack& TableUnwinder::unwind(const RawStack& raw, const model::Address
   }
   Walk& walk = walks_.victim(raw.tid);
   Walker<Arch>(raw, p.code, p.version, *scratch_, walk).run();
-  if (walk.stack.end != StackEnd::complete) continue_truncated(raw, p, walk);
+  if (walk.stack.end != StackEnd::complete)
+    continue_truncated(raw, p, walk);
+  else if (walk.switched_stacks && !raw.fp_chain.empty())
+    continue_on_other_stack(raw, p, walk);
   walks_.stored(raw.tid, walk, p.version);
   return counted(walk.stack);
 }
@@ -141,6 +145,20 @@ void TableUnwinder::continue_truncated(const RawStack& raw, const Process& p, Wa
   if (walk.stack.end != StackEnd::copy_too_short && walk.stack.end != StackEnd::bad_memory) return;
   if (walks_.join(raw.tid, walk, p.version)) return;
   continue_by_chain(raw, p.code, walk);
+}
+
+// The copy holds one stack only; the kernel's chain may lead back to the one that was switched
+// from. What it finds counts only when it ends in a root.
+void TableUnwinder::continue_on_other_stack(const RawStack& raw, const Process& p, Walk& walk) {
+  size_t frames = walk.stack.frames.size();
+  auto sps = walk.sps;
+  bool used_frame_pointers = walk.stack.used_frame_pointers;
+  if (continue_by_chain(raw, p.code, walk) && walk.stack.end == StackEnd::complete) return;
+  walk.stack.frames.resize(frames);
+  walk.stack.end = StackEnd::complete;
+  walk.stack.used_frame_pointers = used_frame_pointers;
+  walk.sps = std::move(sps);
+  walk.is_exact = false;
 }
 
 // The kernel's chain goes on where ours ended, when it is certain where that is: it has the same

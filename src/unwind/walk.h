@@ -30,6 +30,7 @@ struct Walk {
   uint32_t registers_used = 0;     // bit i: the result depends on register i's sampled value
   uint32_t code_version = 0;       // of the CodeMap it was walked with; 0: holds nothing
   bool is_exact = false;           // depends on nothing but what is listed here
+  bool switched_stacks = false;    // ended where the caller is on another stack
   uint64_t last_used = 0;
 
   void clear() {
@@ -41,7 +42,7 @@ struct Walk {
     words.clear();
     odd.clear();
     registers_used = code_version = 0;
-    is_exact = false;
+    is_exact = switched_stacks = false;
   }
 };
 

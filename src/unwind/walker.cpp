@@ -253,6 +253,7 @@ typename Walker<Arch>::Step Walker<Arch>::step(const Place& here) {
       regs_[Arch::kFp] = {State::slot, fp};
       return Step::next;
     case RowType::end:
+      out_.switched_stacks = row.cfa() == kEndOfThisStack;
       return stop(End::complete);
     case RowType::signal:
       return step_signal<kAll>();
