@@ -2,7 +2,7 @@
 //
 // /proc/PID/task/TID/syscall gives the system call, the stack pointer and the instruction pointer of a
 // blocked thread; process_vm_readv copies its stack. The thread may wake meanwhile, so the two are
-// taken between two readings of its switch counters: if it moved, there is no snapshot.
+// taken between two readings of how often it ran: if it moved, there is no snapshot.
 // Threads: safe everywhere. Failures: nullopt when the thread runs, moved, ended, or may not be read.
 #pragma once
 

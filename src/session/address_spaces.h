@@ -34,6 +34,7 @@ class AddressSpaces {
   void executed(pid_t pid);  // a new image: MMAP records follow
   void exited(pid_t pid);
 
+  bool knows(pid_t pid) const { return spaces_.contains(pid); }
   const model::AddressSpace& of(pid_t pid) { return spaces_[pid].space; }
   // The mapping of an address; reads /proc/PID/maps anew when it is not known, not too often.
   const model::Mapping* find(pid_t pid, uint64_t address, TimeNs now);

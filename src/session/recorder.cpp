@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,12 +11,12 @@
 #include "capture/counters/poller.h"
 #include "capture/perf/event_set.h"
 #include "session/address_spaces.h"
-#include "session/copy_size.h"
 #include "session/frame_namer.h"
 #include "session/live_tasks_board.h"
 #include "session/periodic_flush.h"
 #include "session/process_register.h"
 #include "session/recording.h"
+#include "session/stack_policy.h"
 #include "session/wait_sites.h"
 #include "target/tracker.h"
 
@@ -26,8 +27,9 @@ constexpr int64_t kTickNs = 100 * kNsPerMs;       // how often the end of the ca
 constexpr int64_t kPublishNs = 200 * kNsPerMs;    // how often the list of living threads is renewed
 constexpr int64_t kOpenWaitsNs = kNsPerSecond;    // how often waits that are still open are noted
 constexpr int64_t kResyncNs = 2 * kNsPerSecond;   // how often /proc is asked again after a loss
-constexpr int64_t kCopyCheckNs = kNsPerSecond;    // how often the size of stack copies is reconsidered
+constexpr int64_t kPolicyNs = kNsPerSecond;       // how often what is taken of stacks is reconsidered
 constexpr int64_t kSnapshotNs = 50 * kNsPerMs;    // blocked threads' stacks where switches give none
+constexpr int64_t kSnapshotSliceNs = 5 * kNsPerMs;   // at most this long at once, then records again
 constexpr int64_t kLaunchedGraceNs = 5 * kNsPerSecond;
 
 std::vector<int> online_cpus() {
@@ -76,6 +78,7 @@ class Recorder {
   void build_stages();
   Result<void> open_events();
   Result<void> begin_window();
+  void adopt_target();
   void note_limits();
   void abandon_run();
   std::string wait_for_end();
@@ -107,7 +110,7 @@ class Recorder {
   std::unique_ptr<StackBuilder> stacks_;
   std::unique_ptr<WaitSites> sites_;
   std::unique_ptr<capture::EventSet> events_;
-  std::unique_ptr<CopySize> copy_size_;
+  std::unique_ptr<StackPolicy> stack_policy_;
   std::unique_ptr<Recording> recording_;
   std::unique_ptr<capture::RingReader> reader_;
   std::atomic<uint32_t> next_series_id_{0};
@@ -120,7 +123,7 @@ class Recorder {
   std::atomic<bool> target_gone_{false};
   TimeNs next_snapshot_ = 0;
   TimeNs next_publish_ = 0;
-  TimeNs next_copy_check_ = 0;
+  TimeNs next_policy_ = 0;
   TimeNs next_open_waits_ = 0;
   TimeNs next_resync_ = 0;
   uint64_t lost_at_resync_ = 0;
@@ -189,7 +192,9 @@ void Recorder::build_stages() {
       *spaces_, *unwinder_, *writer_,
       [this](model::FrameId id, const model::Frame& frame) { namer_->add(id, frame); });
   sites_ = std::make_unique<WaitSites>(proc_, *symbolizer_, spaces_->kernel());
-  // Tables are built before the window opens, so that the consumer need not stop for them.
+  // Tables are built before the window opens, so that the consumer need not stop for them; the first
+  // kernel name makes the symbolizer read all of them.
+  (void)symbolizer_->resolve(spaces_->kernel(), 0);
   for (const target::ResolvedProcess& process : resolved_.processes) spaces_->load(process.pid);
 }
 
@@ -226,7 +231,7 @@ Result<void> Recorder::open_events() {
       capture::EventSet::open(os::real_perf_kernel(), options, [this] { return list_threads(); });
   if (!events) return std::unexpected(events.error());
   events_ = std::move(*events);
-  copy_size_ = std::make_unique<CopySize>(*events_);
+  stack_policy_ = std::make_unique<StackPolicy>(*events_);
   return {};
 }
 
@@ -260,32 +265,53 @@ Result<void> Recorder::begin_window() {
   complete_until_ = info_.window_begin_ns;
   recording_ = std::make_unique<Recording>(
       Recording::Parts{proc_, *events_, *spaces_, *unwinder_, *stacks_, *sites_, *tracker_, *writer_}, info_.window_begin_ns);
+  adopt_target();
+  recording_->add_existing_threads();
   if (launched_) {
-    tracker_->adopt_launched(launched_->pid(), options_.target.command.front(), info_.window_begin_ns);
-    recording_->add_existing_threads();
     if (auto released = launched_->release(); !released) return released;
-  } else {
-    tracker_->adopt(resolved_, info_.window_begin_ns);
-    recording_->add_existing_threads();
   }
   publish_live_tasks();
+  // From here on the tracker, the spaces and the stacks are the consumer's.
+  consumer_ = std::thread([this] { consume(); });
   processes_->write_host_facts();
   counters_sink_ = std::make_unique<CountersToRun>(*writer_);
   counters_ = std::make_unique<capture::CounterPoller>(
       capture::CounterOptions{}, [this] { return live_.read(); }, *counters_sink_, next_series_id_);
   counters_->poll_all(monotonic_ns());
-  consumer_ = std::thread([this] { consume(); });
   flush_ = std::make_unique<PeriodicFlush>(*writer_, [this] { return complete_until_.load(); });
   return {};
 }
 
+// The events are on now: what was forked since the target was listed is found by listing again, what
+// is forked from here on has a record.
+void Recorder::adopt_target() {
+  if (launched_) {
+    tracker_->adopt_launched(launched_->pid(), options_.target.command.front(), info_.window_begin_ns);
+    return;
+  }
+  tracker_->adopt(resolved_, info_.window_begin_ns);
+  tracker_->resync(info_.window_begin_ns);
+  for (pid_t pid : tracker_->pids()) {
+    if (!spaces_->knows(pid)) {
+      spaces_->load(pid);
+      continue;
+    }
+    for (const auto& [start, mapping] : spaces_->of(pid).all()) {
+      writer_->add_mapping(tracker_->process(pid)->id, mapping, info_.window_begin_ns);
+    }
+  }
+}
+
 void Recorder::consume() {
   pthread_setname_np(pthread_self(), "assay-consumer");
+  // Among thousands of runnable threads an ordinary one would fall behind the rings. Needs privilege.
+  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), -10);
   while (auto batch = reader_->next()) {
     TimeNs now = batch->drained_at;
     recording_->consume(std::move(*batch));
     complete_until_ = std::max(complete_until_.load(), recording_->complete_until());
     consume_periodically(now);
+    recording_->take_first_snapshots(kSnapshotSliceNs);
   }
 }
 
@@ -304,9 +330,9 @@ void Recorder::consume_periodically(TimeNs now) {
     lost_at_resync_ = recording_->counts().lost;
     recording_->resynchronise(now);
   }
-  if (now >= next_copy_check_) {
-    next_copy_check_ = now + kCopyCheckNs;
-    copy_size_->reconsider(unwinder_->stats());
+  if (now >= next_policy_) {
+    next_policy_ = now + kPolicyNs;
+    stack_policy_->reconsider(unwinder_->stats(), stacks_->frame_pointer_stacks());
   }
   if (!events_->has_off_cpu_stacks() && now >= next_snapshot_) {
     next_snapshot_ = now + kSnapshotNs;

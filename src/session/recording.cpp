@@ -1,5 +1,7 @@
 #include "session/recording.h"
 
+#include <algorithm>
+
 #include "os/thread_snapshot.h"
 
 namespace assay::session {
@@ -10,7 +12,7 @@ using model::LossKind;
 using model::ThreadId;
 
 // Enough for the stacks of blocked threads; reading is a memcpy from the target's pages.
-constexpr size_t kSnapshotStackBytes = 32 * 1024;
+constexpr size_t kSnapshotStackBytes = 16 * 1024;
 
 model::StackEnd missing_stack(const capture::EventSet& events) {
   return events.has_off_cpu_stacks() ? model::StackEnd::lost : model::StackEnd::not_sampled;
@@ -35,7 +37,17 @@ void Recording::add_existing_threads() {
     start.tid = tid;
     auto sched = parts_.proc.thread_schedstat(task.pid, tid);
     if (sched) start.run_ns = sched->run_ns;
-    take_snapshot(task.thread, task.pid, tid);
+    unseen_.push_back(tid);
+  }
+}
+
+void Recording::take_first_snapshots(int64_t slice_ns) {
+  TimeNs deadline = unseen_.empty() ? 0 : monotonic_ns() + slice_ns;
+  while (!unseen_.empty() && monotonic_ns() < deadline) {
+    pid_t tid = unseen_.front();
+    unseen_.pop_front();
+    const target::TrackedTask* task = parts_.tracker.find(tid);
+    if (task != nullptr) take_snapshot(task->thread, task->pid, tid);
   }
 }
 
@@ -140,6 +152,10 @@ void Recording::handle(std::span<const std::byte> bytes) {
 }
 
 void Recording::handle_sample(const capture::RecordHead& head, const capture::SampleRecord& sample) {
+  if (sample.kind == EventKind::off_cpu) {
+    if (head.cpu >= switch_began_.size()) switch_began_.resize(head.cpu + 1);
+    switch_began_[head.cpu] = head.time;
+  }
   if (!in_window(head.time)) return;
   if (sample.kind == EventKind::waking) {
     const target::TrackedTask* woken = parts_.tracker.find(parts_.events.woken_tid(sample.raw));
@@ -166,10 +182,19 @@ void Recording::handle_switch(const capture::RecordHead& head, const capture::Sw
   const target::TrackedTask* task = task_of(head);
   if (task == nullptr) return;
   if (record.out) {
-    off_cpu_.switched_out(task->thread, head.time, record.preempted);
+    off_cpu_.switched_out(task->thread, switch_time(head), record.preempted);
   } else {
-    off_cpu_.switched_in(task->thread, head.time);
+    off_cpu_.switched_in(task->thread, switch_time(head));
   }
+}
+
+// One moment for both sides of a switch, so that the time it takes is neither lost nor counted twice.
+TimeNs Recording::switch_time(const capture::RecordHead& head) const {
+  constexpr TimeNs kLongestSwitch = 200 * kNsPerUs;
+  bool per_cpu = parts_.events.tier() == capture::Tier::per_cpu;
+  if (!per_cpu || head.cpu >= switch_began_.size()) return head.time;
+  TimeNs began = std::max(switch_began_[head.cpu], window_begin_);
+  return began <= head.time && head.time - began < kLongestSwitch ? began : head.time;
 }
 
 void Recording::handle_fork(const capture::RecordHead& head, const capture::ForkRecord& fork) {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "capture/off_cpu.h"
 #include "capture/perf/event_set.h"
@@ -43,8 +44,10 @@ class Recording {
   };
   Recording(const Parts& parts, TimeNs window_begin);
 
-  // Threads that lived when the window began, with what they were blocked in.
+  // Threads that lived when the window began. What they are blocked in is looked at by
+  // take_first_snapshots(), in slices, since a target may have thousands.
   void add_existing_threads();
+  void take_first_snapshots(int64_t slice_ns);
   void consume(capture::Batch batch);
   // Takes what is left, up to the end of the window.
   void finish(TimeNs window_end);
@@ -69,6 +72,7 @@ class Recording {
   void add_loss(model::LossKind kind, int cpu, TimeNs time, uint64_t count);
   void take_snapshot(model::ThreadId thread, pid_t pid, pid_t tid);
   void apply_snapshots(TimeNs until);
+  TimeNs switch_time(const capture::RecordHead& head) const;
   // The target's thread behind a record; null when it is not the target's.
   const target::TrackedTask* task_of(const capture::RecordHead& head);
   bool ran_throughout(model::ThreadId thread) const;
@@ -85,6 +89,10 @@ class Recording {
     model::ThreadId thread;
     capture::WaitSite site;
   };
+  std::deque<pid_t> unseen_;  // tids whose first snapshot is still to be taken
+  // When the CPU last began to switch: the kernel's own accounting changes over there, a moment before
+  // the switch records are written.
+  std::vector<TimeNs> switch_began_;
   std::deque<TimedSite> snapshots_;  // taken, and waiting for their place in the stream of records
   struct StartState {
     pid_t pid = 0;

@@ -29,6 +29,8 @@ StackId StackBuilder::build_user(const unwind::RawStack& raw, TimeNs now) { retu
 StackId StackBuilder::push_user(const unwind::RawStack& raw, TimeNs now) {
   if (raw.registers.known == 0 && raw.fp_chain.empty()) return {};  // a kernel thread, or one exiting
   const unwind::UserStack& user = unwinder_.unwind(raw, spaces_.of(raw.pid));
+  // Without a copy (it was cut to save time) frame pointers are all there is, whatever the code.
+  if (user.used_frame_pointers && !raw.copy.empty()) ++frame_pointer_stacks_;
   StackId stack;
   if (user.end != StackEnd::complete) stack = marker(user.end);
   for (size_t i = user.frames.size(); i-- > 0;) {

@@ -29,6 +29,8 @@ class StackBuilder {
   // A stack of which only the user part is known, as a snapshot gives it.
   model::StackId build_user(const unwind::RawStack& raw, TimeNs now);
   model::StackId marker(model::StackEnd end);
+  // How many stacks had frames that only frame pointers gave.
+  uint64_t frame_pointer_stacks() const { return frame_pointer_stacks_; }
 
  private:
   model::StackId push_user(const unwind::RawStack& raw, TimeNs now);
@@ -40,6 +42,7 @@ class StackBuilder {
   NewFrame new_frame_;
   model::FrameTable frames_;
   model::StackTable stacks_;
+  uint64_t frame_pointer_stacks_ = 0;
 };
 
 }  // namespace assay::session

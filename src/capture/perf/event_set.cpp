@@ -322,10 +322,11 @@ void EventSet::disable() {
   for (const Event& event : events_) (void)kernel_.disable(event.fd.get());
 }
 
-Result<void> EventSet::set_off_cpu_copy(uint32_t bytes) {
+Result<void> EventSet::set_off_cpu_stacks(uint32_t copy_bytes, bool user_chain) {
   if (tier_ != Tier::per_cpu) return fail("only per-CPU events can be opened anew");
   EventOptions before = options_;
-  options_.off_cpu_copy_bytes = bytes;
+  options_.off_cpu_copy_bytes = copy_bytes;
+  options_.off_cpu_user_chain = user_chain;
   std::vector<Event> replaced;
   std::erase_if(events_, [&](Event& event) {
     if (event.kind != EventKind::off_cpu) return false;

@@ -33,8 +33,8 @@ const char* tier_name(Tier tier);
 struct EventOptions {
   int frequency_hz = 99;
   uint32_t on_cpu_copy_bytes = 16 * 1024;  // user stack copied with an on-CPU sample
-  uint32_t off_cpu_copy_bytes = 2 * 1024;  // and with a context switch
-  bool off_cpu_user_chain = true;          // let the kernel walk frame pointers at every switch
+  uint32_t off_cpu_copy_bytes = 1024;      // and with a context switch
+  bool off_cpu_user_chain = false;         // let the kernel walk frame pointers at every switch
   bool wakeups = true;
   bool children = true;
   std::vector<int> cpus;       // online CPUs
@@ -61,9 +61,10 @@ class EventSet : public EventIds {
   Result<void> enable();
   void disable();
 
-  // Opens the off-CPU event anew with another size of stack copy. Per-CPU tier only; on failure the
-  // old event goes on.
-  Result<void> set_off_cpu_copy(uint32_t bytes);
+  // Opens the off-CPU event anew with another size of stack copy, with or without the kernel's walk
+  // along frame pointers. Per-CPU tier only; on failure the old event goes on.
+  Result<void> set_off_cpu_stacks(uint32_t copy_bytes, bool user_chain);
+  bool off_cpu_user_chain() const { return options_.off_cpu_user_chain; }
   uint32_t off_cpu_copy_bytes() const { return options_.off_cpu_copy_bytes; }
 
   EventKind kind_of(uint64_t id) const override;

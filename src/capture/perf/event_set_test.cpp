@@ -370,7 +370,7 @@ TEST_F(EventSetTest, OffCpuCopyIsChangedByOpeningAnew) {
   auto set = open();
   ASSERT_TRUE(set->enable());
   auto before = open_of_kind(EventKind::off_cpu);
-  ASSERT_TRUE(set->set_off_cpu_copy(512));
+  ASSERT_TRUE(set->set_off_cpu_stacks(512, false));
   EXPECT_EQ(set->off_cpu_copy_bytes(), 512u);
   auto after = open_of_kind(EventKind::off_cpu);
   ASSERT_EQ(after.size(), before.size());
@@ -389,7 +389,7 @@ TEST_F(EventSetTest, OffCpuCopyIsChangedByOpeningAnew) {
 
 TEST_F(EventSetTest, OffCpuCopyChangedBeforeEnableWaitsForIt) {
   auto set = open();
-  ASSERT_TRUE(set->set_off_cpu_copy(512));
+  ASSERT_TRUE(set->set_off_cpu_stacks(512, false));
   for (const auto* event : open_of_kind(EventKind::off_cpu)) EXPECT_FALSE(event->enabled);
   ASSERT_TRUE(set->enable());
   for (const auto* event : open_of_kind(EventKind::off_cpu)) EXPECT_TRUE(event->enabled);
@@ -402,7 +402,7 @@ TEST_F(EventSetTest, AFailedChangeOfTheOffCpuCopyKeepsTheOldEvents) {
   kernel_.rules.refuse = [](const perf_event_attr&, pid_t, int cpu) {
     return cpu == 1 ? EMFILE : 0;
   };
-  EXPECT_FALSE(set->set_off_cpu_copy(512));
+  EXPECT_FALSE(set->set_off_cpu_stacks(512, false));
   EXPECT_EQ(set->off_cpu_copy_bytes(), options_.off_cpu_copy_bytes);
   EXPECT_EQ(open_of_kind(EventKind::off_cpu), before) << "CPU 0's new event is closed again";
   for (const auto* event : before) EXPECT_TRUE(event->enabled);
@@ -414,7 +414,7 @@ TEST_F(EventSetTest, OffCpuCopyOfTasksIsNotChanged) {
   options_.first_tier = Tier::per_task;
   auto set = open();
   size_t opened = kernel_.events().size();
-  EXPECT_FALSE(set->set_off_cpu_copy(512));
+  EXPECT_FALSE(set->set_off_cpu_stacks(512, false));
   EXPECT_EQ(kernel_.events().size(), opened);
 }
 

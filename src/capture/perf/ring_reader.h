@@ -30,7 +30,7 @@ struct RingSource {
 class RingReader {
  public:
   struct Limits {
-    size_t queue_bytes = 48u << 20;  // records waiting for the consumer
+    size_t queue_bytes = 32u << 20;  // records waiting for the consumer
     int interval_ms = 25;            // longest time between two rounds
   };
 
