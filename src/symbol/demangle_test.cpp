@@ -65,6 +65,32 @@ TEST(Demangle, HostileRustV0IsBounded) {
   EXPECT_EQ(demangle("_RNvB_3foo"), "_RNvB_3foo") << "a reference to itself";
 }
 
+// Each parameter is a pair of the one before: 300 bytes that stand for gigabytes.
+TEST(Demangle, HostileCppIsBounded) {
+  for (int levels : {20, 30, 60}) {
+    std::string bomb = "_Z1fSt4pairIiiE";
+    for (int i = 0; i < levels; ++i) {
+      std::string id = i < 36
+                           ? std::string(1, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i])
+                           : "1" + std::string(1, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i - 36]);
+      bomb += "S_IS" + id + "_S" + id + "_E";
+    }
+    EXPECT_EQ(demangle(bomb), bomb);
+  }
+}
+
+TEST(Demangle, LongCppNamesAreNamedToo) {
+  std::string name = "_ZN3app4callI";
+  std::string arguments;
+  for (int i = 0; i < 300; ++i) {
+    name += "NS_4TypeE";
+    arguments += i == 0 ? "app::Type" : ", app::Type";
+  }
+  name += "EEvv";
+  ASSERT_GT(name.size(), 1024u);
+  EXPECT_EQ(demangle(name), "void app::call<" + arguments + ">()");
+}
+
 TEST(Demangle, D) {
   EXPECT_EQ(demangle("_Dmain"), "D main");
   EXPECT_EQ(demangle("_D3std5stdio7writelnFAyaZv"), "std.stdio.writeln");

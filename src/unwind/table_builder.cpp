@@ -169,6 +169,29 @@ std::vector<Item> find_sigreturns(const ElfImage& image, const std::vector<Range
   return out;
 }
 
+// Linkage stubs without call-frame information (static programs have such): an entry that begins
+// with a jump through memory has not touched the stack.
+std::vector<Item> find_stubs(const ElfImage& image) {
+  constexpr uint64_t kStubBytes = 16, kMaxStubs = 1 << 20;
+  std::vector<Item> out;
+  for (const auto& section : image.sections()) {
+    if (!section.name.starts_with(".plt") && section.name != ".iplt") continue;
+    auto code = image.read(section);
+    for (uint64_t at = 0; at + kStubBytes <= code.size() && out.size() < kMaxStubs; at += 8) {
+      auto byte = [&](uint64_t i) { return static_cast<uint8_t>(code[at + i]); };
+      uint64_t jump =
+          byte(0) == 0xf3 && byte(1) == 0x0f && byte(2) == 0x1e && byte(3) == 0xfa ? 4 : 0;
+      if (byte(jump) == 0xf2) ++jump;
+      if (byte(jump) != 0xff || byte(jump + 1) != 0x25) continue;
+      uint64_t begin = section.vaddr + at;
+      if (begin < section.vaddr || begin > UINT64_MAX - kStubBytes) break;
+      out.push_back(
+          {begin, begin + jump + 6, nullptr, nullptr, Row::pack(RowType::sp, kFpSame, 1)});
+    }
+  }
+  return out;
+}
+
 // The functions in which threads begin, of C libraries built without call-frame information (musl).
 bool is_first_function(std::string_view name) {
   static constexpr std::string_view kNames[] = {
@@ -354,6 +377,7 @@ Result<std::vector<std::byte>> build_table(const ElfImage& image, std::string_vi
   if (debug_frame) add_uncovered(items, items_of(debug_frame->cfi, segments), segments);
   auto gaps = uncovered(items, segments);
   add_uncovered(items, find_sigreturns(image, gaps), segments);
+  add_uncovered(items, find_stubs(image), segments);
   add_uncovered(items, find_first_functions(image, gaps), segments);
   add_uncovered(items, find_last_calls(image, gaps), segments);
 

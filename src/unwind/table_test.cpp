@@ -160,6 +160,20 @@ TEST(Table, DebugFrameFillsWhatEhFrameLeaves) {
   expect_row(*table, kText + 0x80, RowType::sp, 0, 6);
 }
 
+TEST(Table, LinkageStubsWithoutCfiAreKnownByTheirCode) {
+  Bytes text(0x400), plt(64);
+  for (size_t at : {0u, 16u}) plt[at] = std::byte{0xff}, plt[at + 1] = std::byte{0x25};
+  for (size_t i = 0; i < 4; ++i) plt[32 + i] = static_cast<std::byte>("\xf3\x0f\x1e\xfa"[i]);
+  plt[36] = std::byte{0xff}, plt[37] = std::byte{0x25};
+  auto table = table_of(make_elf(kText, text, {{".plt", kText + 0x40, plt}}));
+  expect_row(*table, kText + 0x40, RowType::sp, 0, 1);
+  expect_row(*table, kText + 0x45, RowType::sp, 0, 1);
+  expect_row(*table, kText + 0x46, RowType::none, 0, 0);
+  expect_row(*table, kText + 0x69, RowType::sp, 0, 1);
+  expect_row(*table, kText + 0x6a, RowType::none, 0, 0);
+  expect_row(*table, kText + 0x70, RowType::none, 0, 0);
+}
+
 TEST(Table, OverlapsAndForeignAddressesDoNoHarm) {
   CfiMaker cfi;
   cfi.fde(kText + 0x100, 0x200, make_bytes({DW_CFA_def_cfa_offset, 16}));

@@ -31,7 +31,6 @@ struct Walk {
   uint32_t code_version = 0;       // of the CodeMap it was walked with; 0: holds nothing
   bool is_exact = false;           // depends on nothing but what is listed here
   bool switched_stacks = false;    // ended where the caller is on another stack
-  uint64_t last_used = 0;
 
   void clear() {
     stack.frames.clear();

@@ -75,7 +75,7 @@ const Walk* WalkCache::find(const RawStack& raw, uint32_t code_version) {
     Walk& walk = thread->walks[way];
     if (!walk.is_exact || walk.code_version != code_version) continue;
     if (!registers_agree(walk, raw.registers) || !words_agree(walk, raw.copy)) continue;
-    thread->last_used = walk.last_used = ++clock_;
+    thread->last_used = thread->last_used_at[way] = ++clock_;
     return &walk;
   }
   return nullptr;
@@ -89,7 +89,8 @@ Walk& WalkCache::victim(pid_t tid) {
     last_tid_ = tid, last_thread_ = thread;
   }
   thread->last_used = ++clock_;
-  Walk& walk = *std::ranges::min_element(thread->walks, {}, &Walk::last_used);
+  auto oldest = std::ranges::min_element(thread->last_used_at);
+  Walk& walk = thread->walks[static_cast<size_t>(oldest - thread->last_used_at.begin())];
   victim_bytes_ = bytes_of(walk);
   return walk;
 }
@@ -100,10 +101,12 @@ bool WalkCache::join(pid_t tid, Walk& walk, uint32_t code_version) {
   size_t last = walk.sps.size() - 1;
   const Walk* best = nullptr;
   size_t best_frame = 0;
-  for (const Walk& other : thread->walks) {
+  uint64_t best_time = 0;
+  for (size_t way = 0; way < kWays; ++way) {
+    const Walk& other = thread->walks[way];
     if (&other == &walk || other.code_version != code_version) continue;
-    if (other.stack.end != model::StackEnd::complete) continue;
-    if (best && other.last_used < best->last_used) continue;
+    if (other.stack.end != model::StackEnd::complete || thread->last_used_at[way] < best_time)
+      continue;
     size_t at = frame_at(other, walk.sps[last], walk.stack.frames[last].pc);
     if (at == 0 || at >= other.sps.size()) continue;
     if (other.sps[at - 1] != walk.sps[last - 1] ||
@@ -112,6 +115,7 @@ bool WalkCache::join(pid_t tid, Walk& walk, uint32_t code_version) {
     }
     best = &other;
     best_frame = at;
+    best_time = thread->last_used_at[way];
   }
   if (!best) return false;
   for (size_t i = best_frame + 1; i < best->sps.size(); ++i) {
@@ -135,7 +139,7 @@ void WalkCache::stored(pid_t tid, Walk& walk, uint32_t code_version) {
   thread->ips[way] = walk.registers.ip();
   thread->sps[way] = walk.registers.sp();
   walk.code_version = code_version;
-  walk.last_used = ++clock_;
+  thread->last_used_at[way] = ++clock_;
   size_t grown = bytes_of(walk) - victim_bytes_;  // modulo 2^64 when it shrank
   thread->bytes += grown;
   bytes_ += grown;

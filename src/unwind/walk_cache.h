@@ -36,7 +36,7 @@ class WalkCache {
 
  private:
   struct Thread {
-    std::array<uint64_t, kWays> ips{}, sps{};  // of `walks`, close together
+    std::array<uint64_t, kWays> ips{}, sps{}, last_used_at{};  // of `walks`, close together
     std::array<Walk, kWays> walks;
     uint64_t last_used = 0;
     size_t bytes = sizeof(Thread);

@@ -23,22 +23,31 @@ namespace assay::unwind {
 // guess is being checked, the processor already walks on.
 class RowMemo {
  public:
-  struct Entry {
-    uint64_t address = 0;
-    uint32_t version = 0;  // of no CodeMap
+  struct Entry {  // 16 bytes: four to a cache line
+    uint64_t key = 0;
     uint32_t bits = 0;
     uint32_t caller = 0;  // number of the entry that followed last time
-
-    bool is(uint64_t a, uint32_t v) const { return address == a && version == v; }
   };
 
+  // Of the CodeMap's version only 16 bits are kept: when the others change, all is forgotten.
+  void use(uint32_t version) {
+    if (version >> 16 == epoch_) return;
+    epoch_ = version >> 16;
+    entries_.assign(kEntries, Entry{});
+  }
   Entry& operator[](size_t number) { return entries_[number]; }
   static uint32_t number(uint64_t address) {
     return static_cast<uint32_t>(address * 0x9E3779B97F4A7C15ull >> 40) % kEntries;
   }
+  // Code lies below 2^48, so the rotation leaves 16 bits for the version. 0 is no entry's: version
+  // 0 is nobody's.
+  static uint64_t key(uint64_t address, uint32_t version) {
+    return (address << 16 | address >> 48) ^ (version & 0xffff);
+  }
 
  private:
-  static constexpr size_t kEntries = 8192;
+  static constexpr size_t kEntries = 16384;
+  uint32_t epoch_ = 0;
   std::vector<Entry> entries_ = std::vector<Entry>(kEntries);
 };
 

@@ -214,6 +214,7 @@ TEST_F(WalkerTest, ImplausibleFramePointersAreNotFollowed) {
   EXPECT_EQ(end_with(address(2), 0x99), StackEnd::no_unwind_info) << "caller is not code";
   EXPECT_EQ(end_with(0x600000000000, at(Rule::root)), StackEnd::no_unwind_info) << "not the stack";
   EXPECT_EQ(end_with(0, at(Rule::root)), StackEnd::no_unwind_info) << "nothing known of the leaf";
+  EXPECT_EQ(end_with(address(2), 0), StackEnd::no_unwind_info) << "fp is something else";
   EXPECT_EQ(end_with(address(20), at(Rule::root)), StackEnd::copy_too_short);
 }
 
