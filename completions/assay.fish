@@ -34,6 +34,7 @@ complete -c assay -n '__fish_seen_subcommand_from record' -l freq -x -a '49 99 1
 complete -c assay -n '__fish_seen_subcommand_from record' -s o -l output -r -F -d 'run file'
 complete -c assay -n '__fish_seen_subcommand_from record' -l overwrite -d 'replace an existing run'
 complete -c assay -n '__fish_seen_subcommand_from record' -l no-wakeups -d 'do not trace wake-ups'
+complete -c assay -n '__fish_seen_subcommand_from record' -l per-task -d 'follow threads instead of all CPUs'
 complete -c assay -n '__fish_seen_subcommand_from record' -l unprivileged -d 'capture as an ordinary user would'
 complete -c assay -n '__fish_seen_subcommand_from record' -s q -l quiet -d 'no progress and no report'
 complete -c assay -n '__fish_seen_subcommand_from record' -l json -d 'the report as JSON'
