@@ -124,6 +124,7 @@ class Recorder {
   TimeNs next_snapshot_ = 0;
   TimeNs next_publish_ = 0;
   TimeNs next_policy_ = 0;
+  TimeNs next_switch_tick_ = 0;
   TimeNs next_open_waits_ = 0;
   TimeNs next_resync_ = 0;
   uint64_t lost_at_resync_ = 0;
@@ -330,6 +331,10 @@ void Recorder::consume_periodically(TimeNs now) {
     lost_at_resync_ = recording_->counts().lost;
     recording_->resynchronise(now);
   }
+  if (now >= next_switch_tick_) {
+    next_switch_tick_ = now + StackPolicy::kSwitchTickNs;
+    stack_policy_->pace_kernel_stacks(recording_->switches(), now);
+  }
   if (now >= next_policy_) {
     next_policy_ = now + kPolicyNs;
     stack_policy_->reconsider(unwinder_->stats(), stacks_->frame_pointer_stacks());
@@ -376,6 +381,10 @@ Result<RecordOutcome> Recorder::end_window(const std::string& reason) {
   info_.end_reason = reason;
   info_.finished = true;
   recording_->finish(info_.window_end_ns);
+  if (stack_policy_->filled_in_kernel_stacks()) {
+    writer_->add_note({"kernel stacks", "the machine switched more than 3,000 times a second: kernel frames of waits were "
+                       "taken in a tenth of the time, and in the rest are those of the same user stack before", ""});
+  }
   stop_launched();
   show("naming");
   namer_->finish();

@@ -151,11 +151,9 @@ void Recording::handle(std::span<const std::byte> bytes) {
   }
 }
 
-void Recording::handle_sample(const capture::RecordHead& head, const capture::SampleRecord& sample) {
-  if (sample.kind == EventKind::off_cpu) {
-    if (head.cpu >= switch_began_.size()) switch_began_.resize(head.cpu + 1);
-    switch_began_[head.cpu] = head.time;
-  }
+void Recording::handle_sample(const capture::RecordHead& head, capture::SampleRecord& sample) {
+  bool is_switch = sample.kind == EventKind::off_cpu || sample.kind == EventKind::off_cpu_bare;
+  if (is_switch && is_repeated(head)) return;
   if (!in_window(head.time)) return;
   if (sample.kind == EventKind::waking) {
     const target::TrackedTask* woken = parts_.tracker.find(parts_.events.woken_tid(sample.raw));
@@ -164,17 +162,35 @@ void Recording::handle_sample(const capture::RecordHead& head, const capture::Sa
     off_cpu_.woken(woken->thread, head.time, waker == nullptr ? model::Wait::kNoWaker : waker->thread);
     return;
   }
+  if (is_switch) {
+    handle_off_cpu(head, sample);
+  } else if (sample.kind == EventKind::on_cpu) {
+    handle_on_cpu(head, sample);
+  }
+}
+
+void Recording::handle_on_cpu(const capture::RecordHead& head, capture::SampleRecord& sample) {
   const target::TrackedTask* task = task_of(head);
   if (task == nullptr) return;
+  off_cpu_.running_sample(task->thread, head.time);
+  counts_.samples.fetch_add(1, std::memory_order_relaxed);
   model::StackId stack = parts_.stacks.build(head.pid, head.tid, sample, head.time);
-  if (sample.kind == EventKind::off_cpu) {
-    off_cpu_.stack_at_switch(task->thread, head.time, parts_.sites.site(head.pid, sample, stack, head.time));
-  } else if (sample.kind == EventKind::on_cpu) {
-    off_cpu_.running_sample(task->thread, head.time);
-    counts_.samples.fetch_add(1, std::memory_order_relaxed);
-    parts_.writer.add_sample(
-        {head.time, task->thread, stack, parts_.events.sample_period_ns(), static_cast<uint16_t>(head.cpu)});
+  parts_.writer.add_sample(
+      {head.time, task->thread, stack, parts_.events.sample_period_ns(), static_cast<uint16_t>(head.cpu)});
+}
+
+void Recording::handle_off_cpu(const capture::RecordHead& head, capture::SampleRecord& sample) {
+  auto change = parts_.events.switch_of(sample.raw);
+  if (const target::TrackedTask* task = task_of(head)) {
+    bool has_stack = sample.registers.known != 0 || !sample.kernel_chain.empty();
+    if (has_stack) {
+      model::StackId stack = parts_.stacks.build(head.pid, head.tid, sample, head.time);
+      off_cpu_.stack_at_switch(task->thread, head.time, parts_.sites.site(head.pid, sample, stack, head.time));
+    }
+    if (change) off_cpu_.switched_out(task->thread, head.time, change->preempted);
   }
+  if (!change) return;  // SWITCH records tell the rest
+  if (const target::TrackedTask* next = parts_.tracker.find(change->to)) off_cpu_.switched_in(next->thread, head.time);
 }
 
 void Recording::handle_switch(const capture::RecordHead& head, const capture::SwitchRecord& record) {
@@ -188,12 +204,24 @@ void Recording::handle_switch(const capture::RecordHead& head, const capture::Sw
   }
 }
 
+// While one event takes over from the other, both record a switch. Two real ones of the same thread on
+// the same CPU are further apart.
+bool Recording::is_repeated(const capture::RecordHead& head) {
+  constexpr TimeNs kTooSoon = 2 * kNsPerUs;
+  if (head.cpu >= switch_began_.size()) switch_began_.resize(head.cpu + 1);
+  SwitchBegin& last = switch_began_[head.cpu];
+  bool repeated = last.tid == head.tid && head.time - last.time < kTooSoon && last.time != 0;
+  last = {head.time, head.tid};
+  if (!repeated) ++switches_;
+  return repeated;
+}
+
 // One moment for both sides of a switch, so that the time it takes is neither lost nor counted twice.
 TimeNs Recording::switch_time(const capture::RecordHead& head) const {
   constexpr TimeNs kLongestSwitch = 200 * kNsPerUs;
   bool per_cpu = parts_.events.tier() == capture::Tier::per_cpu;
   if (!per_cpu || head.cpu >= switch_began_.size()) return head.time;
-  TimeNs began = std::max(switch_began_[head.cpu], window_begin_);
+  TimeNs began = std::max(switch_began_[head.cpu].time, window_begin_);
   return began <= head.time && head.time - began < kLongestSwitch ? began : head.time;
 }
 

@@ -54,6 +54,8 @@ class Recording {
   // Stacks of threads that are blocked now, for waits that have none (user-only capture).
   void snapshot_blocked_threads();
 
+  // Context switches recorded so far, of the target or not.
+  uint64_t switches() const { return switches_; }
   const RecordingCounts& counts() const { return counts_; }
   // Times up to here are complete in the writer.
   TimeNs complete_until() const { return records_.released_until(); }
@@ -63,7 +65,9 @@ class Recording {
 
  private:
   void handle(std::span<const std::byte> bytes);
-  void handle_sample(const capture::RecordHead& head, const capture::SampleRecord& sample);
+  void handle_sample(const capture::RecordHead& head, capture::SampleRecord& sample);
+  void handle_on_cpu(const capture::RecordHead& head, capture::SampleRecord& sample);
+  void handle_off_cpu(const capture::RecordHead& head, capture::SampleRecord& sample);
   void handle_switch(const capture::RecordHead& head, const capture::SwitchRecord& record);
   void handle_fork(const capture::RecordHead& head, const capture::ForkRecord& fork);
   void handle_exit(const capture::RecordHead& head, const capture::ExitRecord& exit);
@@ -72,6 +76,7 @@ class Recording {
   void add_loss(model::LossKind kind, int cpu, TimeNs time, uint64_t count);
   void take_snapshot(model::ThreadId thread, pid_t pid, pid_t tid);
   void apply_snapshots(TimeNs until);
+  bool is_repeated(const capture::RecordHead& head);
   TimeNs switch_time(const capture::RecordHead& head) const;
   // The target's thread behind a record; null when it is not the target's.
   const target::TrackedTask* task_of(const capture::RecordHead& head);
@@ -81,6 +86,7 @@ class Recording {
   Parts parts_;
   TimeNs window_begin_;
   TimeNs window_end_ = INT64_MAX;
+  uint64_t switches_ = 0;
   capture::OrderedRecords records_;
   capture::OffCpu off_cpu_;
   RecordingCounts counts_;
@@ -92,7 +98,11 @@ class Recording {
   std::deque<pid_t> unseen_;  // tids whose first snapshot is still to be taken
   // When the CPU last began to switch: the kernel's own accounting changes over there, a moment before
   // the switch records are written.
-  std::vector<TimeNs> switch_began_;
+  struct SwitchBegin {
+    TimeNs time = 0;
+    pid_t tid = -1;
+  };
+  std::vector<SwitchBegin> switch_began_;  // by CPU
   std::deque<TimedSite> snapshots_;  // taken, and waiting for their place in the stream of records
   struct StartState {
     pid_t pid = 0;

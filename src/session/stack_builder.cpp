@@ -9,7 +9,7 @@ StackBuilder::StackBuilder(AddressSpaces& spaces, unwind::Unwinder& unwinder, ru
                            NewFrame new_frame)
     : spaces_(spaces), unwinder_(unwinder), writer_(writer), new_frame_(std::move(new_frame)) {}
 
-StackId StackBuilder::build(pid_t pid, pid_t tid, const capture::SampleRecord& sample, TimeNs now) {
+StackId StackBuilder::build(pid_t pid, pid_t tid, capture::SampleRecord& sample, TimeNs now) {
   unwind::RawStack raw;
   raw.pid = pid;
   raw.tid = tid;
@@ -17,6 +17,8 @@ StackId StackBuilder::build(pid_t pid, pid_t tid, const capture::SampleRecord& s
   raw.copy = sample.stack;
   raw.fp_chain = sample.user_chain;
   StackId stack = push_user(raw, now);
+  if (sample.kind == capture::EventKind::off_cpu) kernel_paths_.learn(stack, sample.kernel_chain);
+  if (sample.kind == capture::EventKind::off_cpu_bare) sample.kernel_chain = kernel_paths_.recall(stack);
   // Outermost first; every kernel address but the leaf's is a return address.
   for (size_t i = sample.kernel_chain.size(); i-- > 0;) {
     stack = push(stack, spaces_.kernel(), sample.kernel_chain[i] - (i == 0 ? 0 : 1));

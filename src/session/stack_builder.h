@@ -15,6 +15,7 @@
 #include "model/stack.h"
 #include "run/writer.h"
 #include "session/address_spaces.h"
+#include "session/kernel_paths.h"
 #include "unwind/unwinder.h"
 
 namespace assay::session {
@@ -25,7 +26,9 @@ class StackBuilder {
 
   StackBuilder(AddressSpaces& spaces, unwind::Unwinder& unwinder, run::Writer& writer, NewFrame new_frame);
 
-  model::StackId build(pid_t pid, pid_t tid, const capture::SampleRecord& sample, TimeNs now);
+  // The whole stack of a sample. A bare switch, which comes without the kernel's part, gets the one
+  // that its user stack had last; `sample.kernel_chain` is then set to it.
+  model::StackId build(pid_t pid, pid_t tid, capture::SampleRecord& sample, TimeNs now);
   // A stack of which only the user part is known, as a snapshot gives it.
   model::StackId build_user(const unwind::RawStack& raw, TimeNs now);
   model::StackId marker(model::StackEnd end);
@@ -42,6 +45,7 @@ class StackBuilder {
   NewFrame new_frame_;
   model::FrameTable frames_;
   model::StackTable stacks_;
+  KernelPaths kernel_paths_;
   uint64_t frame_pointer_stacks_ = 0;
 };
 

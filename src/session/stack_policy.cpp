@@ -9,6 +9,8 @@ constexpr uint32_t kLargestCopy = 32 * 1024;
 constexpr uint64_t kFewestStacks = 50;          // fewer tell nothing
 constexpr uint64_t kToleratedCutOneIn = 500;    // 0.2 %
 constexpr uint64_t kFramePointersOneIn = 20;    // 5 %
+constexpr double kRateOfAllKernelStacks = 3000;  // switches a second on the machine: about 1 % of a CPU
+constexpr int kTicksPerKernelStack = 10;
 
 }  // namespace
 
@@ -25,6 +27,19 @@ void StackPolicy::reconsider(const unwind::UnwindStats& stats, uint64_t frame_po
   if (cut * kToleratedCutOneIn > stacks && copy_bytes < kLargestCopy) copy_bytes *= 2;
   if (copy_bytes == events_.off_cpu_copy_bytes() && user_chain == events_.off_cpu_user_chain()) return;
   (void)events_.set_off_cpu_stacks(copy_bytes, user_chain);  // on failure the old event goes on
+}
+
+void StackPolicy::pace_kernel_stacks(uint64_t switches, TimeNs now) {
+  double seconds = static_cast<double>(now - ticked_at_) / 1e9;
+  double rate = seconds > 0 ? static_cast<double>(switches - switches_before_) / seconds : 0;
+  bool first = ticked_at_ == 0;
+  switches_before_ = switches;
+  ticked_at_ = now;
+  if (first || !events_.has_bare_switches()) return;
+  tick_ = (tick_ + 1) % kTicksPerKernelStack;
+  bool record = rate < kRateOfAllKernelStacks || tick_ == 0;
+  if (!record) filled_in_ = true;
+  events_.record_kernel_stacks_of_switches(record);
 }
 
 }  // namespace assay::session

@@ -4,10 +4,14 @@
 // A small copy of the stack is unwound by call-frame information. The copy grows when too many walks end
 // where it ends; joins with earlier stacks make up for the few that are deeper. The kernel's walk along
 // frame pointers is asked for only where code without call-frame information turns up (Go, JIT): on
-// other code it costs page faults and finds rubbish. Threads: the consumer's.
+// other code it costs page faults and finds rubbish. The kernel's part of the stack, the dearest part of
+// a record, is taken at every switch up to a rate, and above it in a tenth of the time (KernelPaths
+// fills in the rest). Threads: the consumer's.
 #pragma once
 
 #include <cstdint>
+
+#include "base/clock.h"
 
 #include "capture/perf/event_set.h"
 #include "unwind/unwinder.h"
@@ -19,12 +23,22 @@ class StackPolicy {
   explicit StackPolicy(capture::EventSet& events) : events_(events) {}
   // With the counts so far; called about once a second.
   void reconsider(const unwind::UnwindStats& stats, uint64_t frame_pointer_stacks);
+  // With the number of switches so far; called about every kSwitchTickNs.
+  void pace_kernel_stacks(uint64_t switches, TimeNs now);
+  // Whether the kernel's parts of some waits' stacks were filled in.
+  bool filled_in_kernel_stacks() const { return filled_in_; }
+
+  static constexpr int64_t kSwitchTickNs = 50 * kNsPerMs;
 
  private:
   capture::EventSet& events_;
   uint64_t stacks_before_ = 0;
   uint64_t cut_before_ = 0;
   uint64_t frame_pointers_before_ = 0;
+  uint64_t switches_before_ = 0;
+  TimeNs ticked_at_ = 0;
+  int tick_ = 0;
+  bool filled_in_ = false;
 };
 
 }  // namespace assay::session

@@ -42,9 +42,11 @@ Result<std::unique_ptr<EventSet>> EventSet::open(os::PerfKernel& kernel, const E
   std::unique_ptr<EventSet> set(new EventSet(kernel, options));
   set->choose_on_cpu_event();
   if (options.wakeups) set->read_waking_tracepoint();
+  if (options.switch_tracepoint) set->read_switch_tracepoint();
   Error first_error;
   for (int tier = static_cast<int>(options.first_tier); tier <= static_cast<int>(Tier::user_only); ++tier) {
     auto opened = set->open_tier(static_cast<Tier>(tier), threads);
+    if (!opened && set->give_up_switch_tracepoint()) opened = set->open_tier(static_cast<Tier>(tier), threads);
     while (!opened && set->halve_rings()) opened = set->open_tier(static_cast<Tier>(tier), threads);
     if (opened) return set;
     set->close_all();
@@ -54,6 +56,14 @@ Result<std::unique_ptr<EventSet>> EventSet::open(os::PerfKernel& kernel, const E
   }
   return fail_with_remedy("this machine does not allow perf events: " + first_error.what, kParanoidRemedy,
                           first_error.code);
+}
+
+// Tracepoints want more privilege than the context-switch event: it may do where they were refused.
+bool EventSet::give_up_switch_tracepoint() {
+  if (tier_ != Tier::per_cpu || switch_id_ == 0 || !switch_refused_) return false;
+  switch_id_ = 0;
+  close_all();
+  return true;
 }
 
 Result<void> EventSet::open_tier(Tier tier, const ListThreads& threads) {
@@ -74,9 +84,44 @@ Result<void> EventSet::open_tier(Tier tier, const ListThreads& threads) {
   return {};
 }
 
+void EventSet::describe_switches(EventKind kind, perf_event_attr& attr) const {
+  if (switch_id_ != 0 && tier_ == Tier::per_cpu) {
+    attr.type = PERF_TYPE_TRACEPOINT;
+    attr.config = switch_id_;
+  } else {
+    attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+  }
+  attr.sample_period = 1;
+  attr.sample_type = kStackSampleType;
+  attr.sample_stack_user = options_.off_cpu_copy_bytes;
+  attr.exclude_callchain_user = !options_.off_cpu_user_chain;
+  attr.exclude_callchain_kernel = kind == EventKind::off_cpu_bare;
+}
+
+bool EventSet::is_wanted(EventKind kind) const {
+  if (kind == EventKind::off_cpu) return kernel_stacks_of_switches_;
+  return kind != EventKind::off_cpu_bare || !kernel_stacks_of_switches_;
+}
+
+// The one is switched on before the other is switched off: a switch recorded twice is recognised, one
+// that is not recorded is lost.
+void EventSet::record_kernel_stacks_of_switches(bool on) {
+  if (!has_bare_switches() || on == kernel_stacks_of_switches_) return;
+  kernel_stacks_of_switches_ = on;
+  if (!enabled_) return;
+  for (bool wanted : {true, false}) {
+    for (const Event& event : events_) {
+      bool concerned = event.kind == EventKind::off_cpu || event.kind == EventKind::off_cpu_bare;
+      if (!concerned || is_wanted(event.kind) != wanted) continue;
+      (void)(wanted ? kernel_.enable(event.fd.get()) : kernel_.disable(event.fd.get()));
+    }
+  }
+}
+
 std::vector<EventKind> EventSet::kinds() const {
   std::vector<EventKind> kinds{EventKind::side_band, EventKind::on_cpu};
   if (tier_ != Tier::user_only) kinds.push_back(EventKind::off_cpu);
+  if (has_bare_switches()) kinds.push_back(EventKind::off_cpu_bare);
   if (tier_ == Tier::per_cpu && waking_id_ != 0) kinds.push_back(EventKind::waking);
   return kinds;
 }
@@ -158,6 +203,7 @@ void EventSet::close_events_from(size_t first) {
 
 Result<void> EventSet::open_one(EventKind kind, pid_t pid, CpuRings& rings) {
   auto fd = kernel_.open(attributes(kind), pid, rings.cpu);
+  if (!fd && kind == EventKind::off_cpu && has_bare_switches()) switch_refused_ = true;
   if (!fd) return std::unexpected(fd.error());
   return attach(kind, std::move(*fd), rings);
 }
@@ -223,7 +269,7 @@ perf_event_attr EventSet::attributes(EventKind kind) const {
       attr.config = PERF_COUNT_SW_DUMMY;
       attr.mmap = attr.mmap2 = attr.comm = attr.comm_exec = attr.task = 1;
       attr.build_id = 1;
-      attr.context_switch = 1;
+      attr.context_switch = switch_id_ == 0 || tier_ != Tier::per_cpu;
       break;
     case EventKind::on_cpu:
       if (use_cycles_) {
@@ -240,11 +286,8 @@ perf_event_attr EventSet::attributes(EventKind kind) const {
       attr.sample_stack_user = options_.on_cpu_copy_bytes;
       break;
     case EventKind::off_cpu:
-      attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
-      attr.sample_period = 1;
-      attr.sample_type = kStackSampleType;
-      attr.sample_stack_user = options_.off_cpu_copy_bytes;
-      attr.exclude_callchain_user = !options_.off_cpu_user_chain;
+    case EventKind::off_cpu_bare:
+      describe_switches(kind, attr);
       break;
     case EventKind::waking:
       attr.type = PERF_TYPE_TRACEPOINT;
@@ -270,6 +313,17 @@ void EventSet::choose_on_cpu_event() {
     note("on-CPU event", "no hardware PMU (a virtual machine, usually): samples are taken by timer (cpu-clock), "
          "which cannot see code that runs with interrupts off", "");
   }
+}
+
+void EventSet::read_switch_tracepoint() {
+  auto tracepoint = os::read_tracepoint("sched/sched_switch");
+  if (!tracepoint) return;
+  auto& fields = tracepoint->fields;
+  if (fields["prev_pid"].size != 4 || fields["next_pid"].size != 4 || fields["prev_state"].size != 8) return;
+  switch_id_ = tracepoint->id;
+  switch_from_offset_ = fields["prev_pid"].offset;
+  switch_to_offset_ = fields["next_pid"].offset;
+  switch_state_offset_ = fields["prev_state"].offset;
 }
 
 void EventSet::read_waking_tracepoint() {
@@ -311,6 +365,7 @@ std::vector<RingSource> EventSet::sources() {
 Result<void> EventSet::enable() {
   enabled_ = true;
   for (const Event& event : events_) {
+    if (!is_wanted(event.kind)) continue;
     auto enabled = kernel_.enable(event.fd.get());
     if (!enabled && enabled.error().code != ESRCH) return enabled;
   }
@@ -327,20 +382,31 @@ Result<void> EventSet::set_off_cpu_stacks(uint32_t copy_bytes, bool user_chain) 
   EventOptions before = options_;
   options_.off_cpu_copy_bytes = copy_bytes;
   options_.off_cpu_user_chain = user_chain;
+  auto takes_switches = [](const Event& event) {
+    return event.kind == EventKind::off_cpu || event.kind == EventKind::off_cpu_bare;
+  };
   std::vector<Event> replaced;
   std::erase_if(events_, [&](Event& event) {
-    if (event.kind != EventKind::off_cpu) return false;
+    if (!takes_switches(event)) return false;
     replaced.push_back(std::move(event));
     return true;
   });
+  auto reopened = reopen_switches();
+  if (!reopened) {
+    std::erase_if(events_, takes_switches);
+    for (Event& event : replaced) events_.push_back(std::move(event));
+    options_ = before;
+  }
+  return reopened;
+}
+
+Result<void> EventSet::reopen_switches() {
   for (CpuRings& rings : rings_) {
-    auto opened = open_one(EventKind::off_cpu, -1, rings);
-    if (opened && enabled_) opened = kernel_.enable(events_.back().fd.get());
-    if (!opened) {
-      std::erase_if(events_, [](const Event& event) { return event.kind == EventKind::off_cpu; });
-      for (Event& event : replaced) events_.push_back(std::move(event));
-      options_ = before;
-      return opened;
+    for (EventKind kind : {EventKind::off_cpu, EventKind::off_cpu_bare}) {
+      if (kind == EventKind::off_cpu_bare && !has_bare_switches()) continue;
+      auto opened = open_one(kind, -1, rings);
+      if (opened && enabled_ && is_wanted(kind)) opened = kernel_.enable(events_.back().fd.get());
+      if (!opened) return opened;
     }
   }
   return {};
@@ -349,6 +415,20 @@ Result<void> EventSet::set_off_cpu_stacks(uint32_t copy_bytes, bool user_chain) 
 EventKind EventSet::kind_of(uint64_t id) const {
   auto it = kind_by_id_.find(id);
   return it == kind_by_id_.end() ? EventKind::unknown : it->second;
+}
+
+std::optional<EventSet::Switch> EventSet::switch_of(std::span<const std::byte> raw) const {
+  constexpr uint64_t kRunnable = 0;       // yielded
+  constexpr uint64_t kPreempted = 0x100;  // the kernel's TASK_REPORT_MAX
+  size_t end = std::max({switch_from_offset_ + 4, switch_to_offset_ + 4, switch_state_offset_ + 8});
+  if (switch_id_ == 0 || raw.size() < end) return std::nullopt;
+  Switch change;
+  uint64_t state = 0;
+  std::memcpy(&change.from, raw.data() + switch_from_offset_, sizeof change.from);
+  std::memcpy(&change.to, raw.data() + switch_to_offset_, sizeof change.to);
+  std::memcpy(&state, raw.data() + switch_state_offset_, sizeof state);
+  change.preempted = state == kRunnable || (state & kPreempted) != 0;
+  return change;
 }
 
 pid_t EventSet::woken_tid(std::span<const std::byte> raw) const {

@@ -3,7 +3,9 @@
 // Two rings per CPU: one for side-band records (mmap, comm, fork, exit, switch), one for samples, so
 // that a flood of samples cannot push out what time and names depend on.
 //   on_cpu   cycles where there is a PMU, else cpu-clock
-//   off_cpu  every context switch, with the stack that blocked
+//   off_cpu  every context switch, with the stack that blocked. Per CPU this is one record with all
+//            of it (sched:sched_switch) where tracefs can be read; otherwise the context-switch event,
+//            and the SWITCH records of the side band for the times
 //   waking   sched:sched_waking, to split a wait into blocked and runnable, and to know the waker
 // Tiers, tried in this order:
 //   per CPU   all CPUs, filtered by process in the reader: nothing is paid per context switch of a task
@@ -13,6 +15,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -36,6 +39,7 @@ struct EventOptions {
   uint32_t off_cpu_copy_bytes = 1024;      // and with a context switch
   bool off_cpu_user_chain = false;         // let the kernel walk frame pointers at every switch
   bool wakeups = true;
+  bool switch_tracepoint = true;  // false: the context-switch event even where sched_switch can be read
   bool children = true;
   std::vector<int> cpus;       // online CPUs
   size_t ring_budget_bytes = 48u << 20;  // for all rings together
@@ -67,7 +71,19 @@ class EventSet : public EventIds {
   bool off_cpu_user_chain() const { return options_.off_cpu_user_chain; }
   uint32_t off_cpu_copy_bytes() const { return options_.off_cpu_copy_bytes; }
 
+  // Whether switches are recorded with the kernel's part of the stack, which is the dearest part of
+  // the record. False only where a cheaper event was opened beside (per CPU, by tracepoint).
+  bool has_bare_switches() const { return tier_ == Tier::per_cpu && switch_id_ != 0; }
+  void record_kernel_stacks_of_switches(bool on);
+
   EventKind kind_of(uint64_t id) const override;
+  // Who an off-CPU sample switches from and to; nullopt when it does not tell (SWITCH records do).
+  struct Switch {
+    pid_t from = 0;
+    pid_t to = 0;
+    bool preempted = false;
+  };
+  std::optional<Switch> switch_of(std::span<const std::byte> raw) const;
   // The thread that a waking sample wakes; −1 when the payload is too short.
   pid_t woken_tid(std::span<const std::byte> raw) const;
 
@@ -91,9 +107,14 @@ class EventSet : public EventIds {
   size_t ring_bytes(bool side) const;
   bool halve_rings();
   perf_event_attr attributes(EventKind kind) const;
+  void describe_switches(EventKind kind, perf_event_attr& attr) const;
+  bool is_wanted(EventKind kind) const;
+  Result<void> reopen_switches();
   std::vector<EventKind> kinds() const;
   void choose_on_cpu_event();
   void read_waking_tracepoint();
+  void read_switch_tracepoint();
+  bool give_up_switch_tracepoint();
   void note(std::string topic, std::string text, std::string remedy);
   void close_all();
 
@@ -105,7 +126,11 @@ class EventSet : public EventIds {
   int64_t sample_period_ns_ = 0;
   uint64_t waking_id_ = 0;
   uint32_t waking_pid_offset_ = 0;
+  uint64_t switch_id_ = 0;  // 0: context-switch event and SWITCH records
+  bool switch_refused_ = false;
+  uint32_t switch_from_offset_ = 0, switch_to_offset_ = 0, switch_state_offset_ = 0;
   bool enabled_ = false;
+  bool kernel_stacks_of_switches_ = true;
   std::vector<CpuRings> rings_;
   struct Event {
     UniqueFd fd;

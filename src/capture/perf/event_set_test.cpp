@@ -34,7 +34,8 @@ class EventSetTest : public testing::Test {
  protected:
   EventSetTest() {
     options_.cpus = {0, 1};
-    options_.wakeups = false;  // read from the real machine; its tests say so
+    options_.wakeups = false;  // read from the real machine, as is the next; their tests say so
+    options_.switch_tracepoint = false;
   }
 
   std::unique_ptr<EventSet> open() {
@@ -472,6 +473,78 @@ TEST_F(EventSetWakeups, TasksHaveNoneAndItIsSaid) {
   EXPECT_FALSE(set->has_wakeups());
   EXPECT_TRUE(open_of_kind(EventKind::waking).empty());
   EXPECT_EQ(std::ranges::count(topics(*set), "wake-ups"), 1);
+}
+
+class EventSetSwitches : public EventSetTest {
+ protected:
+  void SetUp() override {
+    auto tracepoint = os::read_tracepoint("sched/sched_switch");
+    if (!tracepoint) GTEST_SKIP() << "skipped: the sched_switch tracepoint cannot be read here";
+    tracepoint_ = *tracepoint;
+    options_.switch_tracepoint = true;
+  }
+  std::vector<const FakePerfKernel::Event*> switches() {
+    std::vector<const FakePerfKernel::Event*> found;
+    for (const auto* event : kernel_.open_events()) {
+      if (event->attr.type == PERF_TYPE_TRACEPOINT) found.push_back(event);
+    }
+    return found;
+  }
+  fake::Bytes payload(pid_t from, pid_t to, int64_t state) {
+    fake::Bytes raw(64);
+    auto place = [&](const char* field, const auto& value) {
+      std::memcpy(raw.data() + tracepoint_.fields.at(field).offset, &value, sizeof value);
+    };
+    place("prev_pid", from);
+    place("next_pid", to);
+    place("prev_state", state);
+    return raw;
+  }
+  os::Tracepoint tracepoint_;
+};
+
+TEST_F(EventSetSwitches, OneRecordPerSwitchWithOrWithoutTheKernelsStack) {
+  auto set = open();
+  ASSERT_TRUE(set->has_bare_switches());
+  ASSERT_EQ(switches().size(), 4u) << "two kinds on two CPUs";
+  for (const auto* event : kernel_.open_events()) EXPECT_EQ(event->attr.context_switch, 0u);
+  ASSERT_TRUE(set->enable());
+  auto recorded = [&](EventKind kind) {
+    int enabled = 0;
+    for (const auto* event : switches()) enabled += set->kind_of(event->id) == kind && event->enabled;
+    return enabled;
+  };
+  EXPECT_EQ(recorded(EventKind::off_cpu), 2);
+  EXPECT_EQ(recorded(EventKind::off_cpu_bare), 0);
+  set->record_kernel_stacks_of_switches(false);
+  EXPECT_EQ(recorded(EventKind::off_cpu), 0);
+  EXPECT_EQ(recorded(EventKind::off_cpu_bare), 2);
+  ASSERT_TRUE(set->set_off_cpu_stacks(4096, true));
+  EXPECT_EQ(recorded(EventKind::off_cpu), 0) << "opened anew, the same one is on";
+  EXPECT_EQ(recorded(EventKind::off_cpu_bare), 2);
+}
+
+TEST_F(EventSetSwitches, ThePayloadTellsWhoAndWhy) {
+  auto set = open();
+  auto blocked = set->switch_of(payload(7, 9, 1));
+  ASSERT_TRUE(blocked);
+  EXPECT_EQ(blocked->from, 7);
+  EXPECT_EQ(blocked->to, 9);
+  EXPECT_FALSE(blocked->preempted);
+  EXPECT_TRUE(set->switch_of(payload(7, 9, 0))->preempted) << "yielded";
+  EXPECT_TRUE(set->switch_of(payload(7, 9, 0x100))->preempted);
+  EXPECT_FALSE(set->switch_of({})) << "too short";
+}
+
+TEST_F(EventSetSwitches, RefusedTheContextSwitchEventTakesItsPlace) {
+  kernel_.rules.refuse = [](const perf_event_attr& attr, pid_t, int) {
+    return attr.type == PERF_TYPE_TRACEPOINT ? EACCES : 0;
+  };
+  auto set = open();
+  EXPECT_EQ(set->tier(), Tier::per_cpu);
+  EXPECT_FALSE(set->has_bare_switches());
+  EXPECT_EQ(open_of_kind(EventKind::off_cpu).size(), 2u);
+  EXPECT_EQ(open_of_kind(EventKind::side_band).at(0)->attr.context_switch, 1u);
 }
 
 TEST_F(EventSetTest, AbsentWakeupsGiveNoWokenThread) {

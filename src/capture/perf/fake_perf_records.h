@@ -76,17 +76,27 @@ struct StackSample {
   uint16_t misc = PERF_RECORD_MISC_USER;
   uint64_t period = 1;
   std::vector<uint64_t> chain{};  // with the kernel's context markers
+  Bytes raw{};                    // tracepoint payload
   uint64_t abi = PERF_SAMPLE_REGS_ABI_64;
   std::array<uint64_t, 64> registers{};  // by PERF_REG_X86_*
   Bytes copy{};                          // 0 bytes: no copy at all
   uint64_t valid_bytes = UINT64_MAX;     // of the copy; UINT64_MAX: all
 };
 
+// The kernel pads the payload so that size word and payload together fill whole words.
+inline void put_raw(Bytes& record, std::span<const std::byte> raw) {
+  Bytes padded(raw.begin(), raw.end());
+  while ((padded.size() + sizeof(uint32_t)) % 8 != 0) padded.push_back(std::byte{0});
+  put(record, static_cast<uint32_t>(padded.size()));
+  record.insert(record.end(), padded.begin(), padded.end());
+}
+
 inline Bytes stack_sample(const StackSample& sample) {
   Bytes record = begin_sample(sample.id, sample.head, sample.misc);
   put(record, sample.period);
   put(record, static_cast<uint64_t>(sample.chain.size()));
   for (uint64_t address : sample.chain) put(record, address);
+  put_raw(record, sample.raw);
   put(record, sample.abi);
   if (sample.abi != PERF_SAMPLE_REGS_ABI_NONE) {
     for (int bit = 0; bit < 64; ++bit) {
@@ -120,11 +130,7 @@ inline Bytes usual_sample(uint64_t id, const RecordHead& head, size_t copied, si
 
 inline Bytes waking_sample(uint64_t id, const RecordHead& head, std::span<const std::byte> raw) {
   Bytes record = begin_sample(id, head, PERF_RECORD_MISC_KERNEL);
-  // The kernel pads the payload so that size word and payload together fill whole words.
-  Bytes padded(raw.begin(), raw.end());
-  while ((padded.size() + sizeof(uint32_t)) % 8 != 0) padded.push_back(std::byte{0});
-  put(record, static_cast<uint32_t>(padded.size()));
-  record.insert(record.end(), padded.begin(), padded.end());
+  put_raw(record, raw);
   return finish(std::move(record));
 }
 

@@ -124,6 +124,7 @@ bool parse_stack_fields(Cursor& in, uint16_t misc, SampleRecord& sample) {
   sample.period = in.take<uint64_t>();
   uint64_t chain_length = in.take<uint64_t>();
   split_chain(in.take_words(chain_length), sample);
+  sample.raw = in.take_bytes(in.take<uint32_t>());
   sample.user_mode = (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_USER;
   if (!in.ok() || !parse_registers(in, sample.registers)) return false;
   uint64_t copied = in.take<uint64_t>();
@@ -146,7 +147,8 @@ std::optional<Record> parse_sample(Cursor& in, uint16_t misc, const EventIds& id
   in.take<uint32_t>();
   if (sample.kind == EventKind::waking) {
     sample.raw = in.take_bytes(in.take<uint32_t>());
-  } else if (sample.kind == EventKind::on_cpu || sample.kind == EventKind::off_cpu) {
+  } else if (sample.kind == EventKind::on_cpu || sample.kind == EventKind::off_cpu ||
+             sample.kind == EventKind::off_cpu_bare) {
     if (!parse_stack_fields(in, misc, sample)) return std::nullopt;
   }
   if (!in.ok()) return std::nullopt;
@@ -260,10 +262,16 @@ std::optional<StackCut> find_stack(std::span<const std::byte> record) {
   auto header = in.take<perf_event_header>();
   in.take_bytes(8 + 8 + 8 + 8);  // identifier, pid/tid, time, cpu
   in.take<uint64_t>();           // period
+  StackCut cut;
+  cut.chain_at = in.position();
   in.take_words(in.take<uint64_t>());
+  cut.raw_at = in.position();
+  in.take_bytes(in.take<uint32_t>());
+  cut.raw_bytes = in.position() - cut.raw_at;
+  if (cut.raw_bytes % 8 != 0) return std::nullopt;
   if (in.take<uint64_t>() != PERF_SAMPLE_REGS_ABI_NONE) in.take_words(model::kRegCount);
   if (!in.ok() || header.type != PERF_RECORD_SAMPLE) return std::nullopt;
-  StackCut cut{in.position(), 0};
+  cut.prefix_bytes = in.position();
   uint64_t copied = in.take<uint64_t>();
   if (copied == 0) return in.ok() ? std::optional(cut) : std::nullopt;
   in.take_bytes(copied);

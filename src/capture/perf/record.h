@@ -22,7 +22,8 @@
 namespace assay::capture {
 
 // Which of our events a sample belongs to.
-enum class EventKind : uint8_t { side_band, on_cpu, off_cpu, waking, unknown };
+// off_cpu_bare is off_cpu without the kernel's part of the stack.
+enum class EventKind : uint8_t { side_band, on_cpu, off_cpu, off_cpu_bare, waking, unknown };
 
 // What all records carry. pid and tid: whom the record is about.
 struct RecordHead {
@@ -40,7 +41,7 @@ struct SampleRecord {
   bool user_mode = false;  // interrupted in user mode
   model::UserRegisters registers;
   std::span<const std::byte> stack;  // from registers.sp() upwards
-  std::span<const std::byte> raw;    // tracepoint payload
+  std::span<const std::byte> raw;    // tracepoint payload; 4 bytes of nothing for other events
 };
 
 struct SwitchRecord {
@@ -93,7 +94,7 @@ class EventIds {
 inline constexpr uint64_t kCommonSampleType =
     PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
 inline constexpr uint64_t kStackSampleType = kCommonSampleType | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN |
-                                             PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+                                             PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 inline constexpr uint64_t kWakingSampleType = kCommonSampleType | PERF_SAMPLE_RAW;
 uint64_t user_register_mask();  // perf_event_attr.sample_regs_user
 
@@ -101,9 +102,11 @@ uint64_t user_register_mask();  // perf_event_attr.sample_regs_user
 std::optional<TimeNs> record_time(std::span<const std::byte> record);
 std::optional<Record> parse_record(std::span<const std::byte> record, const EventIds& ids);
 
-// How many leading bytes of a stack sample stay when its stack copy is cut to `keep_bytes` (fewer when
-// the copy itself was shorter), and the fix-ups that make it a valid record again.
+// Where the parts of a stack sample are that can be left out when memory or time are short.
 struct StackCut {
+  size_t chain_at = 0;      // the callchain's length word
+  size_t raw_at = 0;        // the tracepoint payload's size word
+  size_t raw_bytes = 0;     // with its size word
   size_t prefix_bytes = 0;  // up to and without the copy's size word
   size_t copy_bytes = 0;    // bytes of stack to keep; 0: none
 };

@@ -156,7 +156,19 @@ TEST(Record, StackSampleRoundTrips) {
   EXPECT_THAT(sample.user_chain, ElementsAre(0x401000));
   Bytes expected = fake::stack_pattern(24);
   EXPECT_THAT(sample.stack, ElementsAreArray(expected));
-  EXPECT_THAT(sample.raw, IsEmpty());
+  EXPECT_EQ(sample.raw.size(), 4u) << "an event without payload has four bytes of nothing";
+}
+
+TEST(Record, ASwitchCarriesItsPayload) {
+  fake::StackSample written = sample_with_copy(64, 24);
+  written.raw = fake::stack_pattern(60);
+  Bytes bytes = fake::stack_sample(written);
+  auto sample = parse_as<SampleRecord>(bytes);
+  EXPECT_THAT(sample.raw, ElementsAreArray(written.raw));
+  EXPECT_EQ(sample.stack.size(), 24u);
+  auto cut = find_stack(bytes);
+  ASSERT_TRUE(cut);
+  EXPECT_EQ(cut->raw_bytes, 64u);
 }
 
 TEST(Record, KernelModeAndNoUserRegisters) {

@@ -18,6 +18,9 @@ namespace {
 // Rounds follow one another no faster than this, so that a busy ring does not turn us into a spinner.
 constexpr int kShortestRoundMs = 2;
 
+// The payload, size word included, of an event that has none.
+constexpr size_t kNoPayloadBytes = 8;
+
 void raise_own_priority() {
   pthread_setname_np(pthread_self(), "assay-reader");
   // On a saturated machine an ordinary thread may wait longer for a CPU than a ring holds. The rounds
@@ -48,6 +51,18 @@ void append_trimmed(std::span<const std::byte> record, const StackCut& cut, bool
     append(batch.bytes, record.subspan(cut.prefix_bytes + 8, keep));
     append_word(batch.bytes, keep);
   }
+  auto size = static_cast<uint16_t>(batch.bytes.size() - at);
+  std::memcpy(batch.bytes.data() + at + offsetof(perf_event_header, size), &size, sizeof size);
+}
+
+// A context switch of which only who and when is kept: time stays right to the last.
+void append_payload_only(std::span<const std::byte> record, const StackCut& cut, Batch& batch) {
+  size_t at = batch.bytes.size();
+  append(batch.bytes, record.first(cut.chain_at));
+  append_word(batch.bytes, 0);  // no callchain
+  append(batch.bytes, record.subspan(cut.raw_at, cut.raw_bytes));
+  append_word(batch.bytes, PERF_SAMPLE_REGS_ABI_NONE);
+  append_word(batch.bytes, 0);  // no stack
   auto size = static_cast<uint16_t>(batch.bytes.size() - at);
   std::memcpy(batch.bytes.data() + at + offsetof(perf_event_header, size), &size, sizeof size);
 }
@@ -160,15 +175,19 @@ void RingReader::copy_record(std::span<const std::byte> record, int cpu, Pressur
   }
   auto offset = static_cast<uint32_t>(batch.bytes.size());
   if (header.type == PERF_RECORD_SAMPLE) {
-    if (pressure == Pressure::drop_samples) {
-      ++batch.dropped_samples;
-      return;
-    }
     // Tracepoint samples are small and have no stack: find_stack's bounds tell them apart only by luck,
     // so size decides. Nothing with a callchain, registers and a copy is this short.
     constexpr size_t kSmallestStackSample = 200;
     auto cut = record.size() >= kSmallestStackSample ? find_stack(record) : std::nullopt;
-    if (cut) {
+    bool is_switch = cut && cut->raw_bytes > kNoPayloadBytes;
+    if (pressure == Pressure::drop_samples && !is_switch) {
+      ++batch.dropped_samples;
+      return;
+    }
+    if (pressure == Pressure::drop_samples) {
+      ++batch.cut_stacks;
+      append_payload_only(record, *cut, batch);
+    } else if (cut) {
       bool keep = pressure == Pressure::none;
       if (!keep && cut->copy_bytes > 0) ++batch.cut_stacks;
       append_trimmed(record, *cut, keep, batch);
