@@ -226,6 +226,7 @@ Result<void> Recorder::open_events() {
   options.children = options_.target.include_children;
   options.wakeups = options_.wakeups;
   options.cpus = online_cpus();
+  options.probe_switches = true;
   if (options_.per_task) options.first_tier = capture::Tier::per_task;
   if (options_.unprivileged) options.first_tier = capture::Tier::user_only;
   auto events =

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "harness.h"
@@ -61,7 +62,7 @@ class TimeAddsUp : public testing::Test {
 
   // Records the program's whole life and keeps both accounts.
   void record(const std::string& name, std::vector<std::string> arguments) {
-    path = run_file(name);
+    path = run_file(name);  // a fresh one for every attempt
     std::vector<std::string> argv{assay(), "record", "-q", "-o", path, "--", program(name)};
     argv.insert(argv.end(), arguments.begin(), arguments.end());
     Finished finished = run(argv);
@@ -71,25 +72,47 @@ class TimeAddsUp : public testing::Test {
     measured = measure(path);
   }
 
+  // Where the two accounts of a thread differ by more than the tolerance; empty when they agree.
   // `timed_waits`: the program's own account of its waits is of time off the CPU. Where each wait is
   // microseconds long it holds the call's own CPU time as well, and life minus CPU time is compared.
-  void expect_accounts_agree(bool timed_waits = true) {
-    for (const Truth& truth : truths) {
-      SCOPED_TRACE(truth.name + " " + std::to_string(truth.tid));
-      ASSERT_TRUE(measured.contains(truth.tid)) << "the thread is missing from the run";
-      const Measured& thread = measured[truth.tid];
-      double slack = kTolerance * static_cast<double>(truth.wall_ns) + kStartUpNs;
-      EXPECT_NEAR(thread.wall_ns, truth.wall_ns, slack) << "life";
-      EXPECT_NEAR(thread.running_ns(), truth.cpu_ns, slack) << "on-CPU time by switches";
-      if (timed_waits) {
-        EXPECT_NEAR(thread.blocked_ns, truth.wait_ns, slack) << "time waited";
-      } else {
-        EXPECT_NEAR(thread.waits_ns, truth.wall_ns - truth.cpu_ns, slack) << "time off the CPU";
-      }
-      double one = thread.samples > 0 ? static_cast<double>(thread.samples_ns) / static_cast<double>(thread.samples) : 1e7;
-      double error = 4 * one * std::sqrt(std::max<double>(1, static_cast<double>(thread.samples)));
-      EXPECT_NEAR(thread.samples_ns, truth.cpu_ns, slack + error) << "on-CPU time by samples";
+  std::string differences(const Truth& truth, bool timed_waits) {
+    if (!measured.contains(truth.tid)) return "thread " + truth.name + " is missing from the run\n";
+    const Measured& thread = measured[truth.tid];
+    double slack = kTolerance * static_cast<double>(truth.wall_ns) + kStartUpNs;
+    double one = thread.samples > 0 ? static_cast<double>(thread.samples_ns) / static_cast<double>(thread.samples) : 1e7;
+    double sampling = 4 * one * std::sqrt(std::max<double>(1, static_cast<double>(thread.samples)));
+    int64_t off_cpu = truth.wall_ns - truth.cpu_ns;
+    struct Comparison {
+      const char* what;
+      int64_t ours, theirs;
+      double tolerance;
+    };
+    std::string found;
+    for (const Comparison& c : {Comparison{"life", thread.wall_ns, truth.wall_ns, slack},
+                                Comparison{"on-CPU time by switches", thread.running_ns(), truth.cpu_ns, slack},
+                                timed_waits ? Comparison{"time waited", thread.blocked_ns, truth.wait_ns, slack}
+                                            : Comparison{"time off the CPU", thread.waits_ns, off_cpu, slack},
+                                Comparison{"on-CPU time by samples", thread.samples_ns, truth.cpu_ns, slack + sampling}}) {
+      if (std::abs(static_cast<double>(c.ours - c.theirs)) <= c.tolerance) continue;
+      found += fmt::format("{} {}: {}: {} ms in the run, {} ms by its own clock, tolerance {:.0f} ms\n", truth.name,
+                           truth.tid, c.what, c.ours / 1'000'000, c.theirs / 1'000'000, c.tolerance / 1e6);
     }
+    return found;
+  }
+
+  // A shared machine can take a CPU away for longer than the tolerance, so a run that disagrees is
+  // repeated; an error of Assay's would be there every time.
+  void expect_accounts_agree(const std::string& name, const std::vector<std::string>& arguments, bool timed_waits = true) {
+    constexpr int kAttempts = 3;
+    std::string found;
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      record(name, arguments);
+      if (HasFatalFailure()) return;
+      found.clear();
+      for (const Truth& truth : truths) found += differences(truth, timed_waits);
+      if (found.empty()) return;
+    }
+    ADD_FAILURE() << found;
   }
 
   void expect_nothing_lost() {
@@ -104,33 +127,28 @@ class TimeAddsUp : public testing::Test {
 };
 
 TEST_F(TimeAddsUp, BusyForAShare) {
-  record("busy_share", {"--percent", "30", "--for", "2"});
-  expect_accounts_agree();
+  expect_accounts_agree("busy_share", {"--percent", "30", "--for", "2"});
   expect_nothing_lost();
 }
 
 TEST_F(TimeAddsUp, Sleeping) {
-  record("sleeper", {"--for", "2"});
-  expect_accounts_agree();
+  expect_accounts_agree("sleeper", {"--for", "2"});
 }
 
 TEST_F(TimeAddsUp, ContendedMutex) {
-  record("mutex_contend", {"--threads", "4", "--hold-us", "50", "--for", "2"});
   // lock() that does not block is a wait to the program and none to the kernel, and the other way
   // round a preemption inside lock() is: both are small here against the time blocked.
-  expect_accounts_agree();
+  expect_accounts_agree("mutex_contend", {"--threads", "4", "--hold-us", "50", "--for", "2"});
 }
 
 TEST_F(TimeAddsUp, PipePingPong) {
-  record("pipe_pingpong", {"--pin", "--for", "2"});
-  expect_accounts_agree(false);
+  expect_accounts_agree("pipe_pingpong", {"--pin", "--for", "2"}, false);
   auto rows = sql(path, "SELECT count(*) AS n FROM waits");
   EXPECT_GT(rows.at(0)["n"].get<int64_t>(), 10000) << "every hand-off is a wait";
 }
 
 TEST_F(TimeAddsUp, MoreThreadsThanCpus) {
-  record("oversubscribed", {"--threads", "8", "--for", "2"});
-  expect_accounts_agree();
+  expect_accounts_agree("oversubscribed", {"--threads", "8", "--for", "2"});
   int64_t preempted = 0;
   int64_t blocked = 0;
   for (const Truth& truth : truths) {
@@ -142,13 +160,11 @@ TEST_F(TimeAddsUp, MoreThreadsThanCpus) {
 }
 
 TEST_F(TimeAddsUp, ThreadsBlockedThroughout) {
-  record("blocked_forever", {"--for", "2"});
-  expect_accounts_agree();
+  expect_accounts_agree("blocked_forever", {"--for", "2"});
 }
 
 TEST_F(TimeAddsUp, ForkedChildren) {
-  record("fork_tree", {"--for", "2"});
-  expect_accounts_agree();
+  expect_accounts_agree("fork_tree", {"--for", "2"});
 }
 
 TEST_F(TimeAddsUp, AcrossExec) {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/units.h"
+#include "capture/perf/switch_probe.h"
 
 namespace assay::capture {
 namespace {
@@ -48,6 +49,10 @@ Result<std::unique_ptr<EventSet>> EventSet::open(os::PerfKernel& kernel, const E
     auto opened = set->open_tier(static_cast<Tier>(tier), threads);
     if (!opened && set->give_up_switch_tracepoint()) opened = set->open_tier(static_cast<Tier>(tier), threads);
     while (!opened && set->halve_rings()) opened = set->open_tier(static_cast<Tier>(tier), threads);
+    if (opened && options.probe_switches && !set->switches_are_complete()) {
+      set->switch_refused_ = true;
+      if (set->give_up_switch_tracepoint()) opened = set->open_tier(static_cast<Tier>(tier), threads);
+    }
     if (opened) return set;
     set->close_all();
     set->ring_halvings_ = 0;
@@ -64,6 +69,28 @@ bool EventSet::give_up_switch_tracepoint() {
   switch_id_ = 0;
   close_all();
   return true;
+}
+
+bool EventSet::switches_are_complete() {
+  if (!has_bare_switches()) return true;
+  auto switch_all = [this](bool on) {
+    for (const Event& event : events_) {
+      if (event.kind == EventKind::off_cpu_bare) (void)(on ? kernel_.enable(event.fd.get()) : kernel_.disable(event.fd.get()));
+    }
+  };
+  switch_all(true);
+  std::vector<ProbeThread> probes = sleep_on_each_cpu(options_.cpus);
+  switch_all(false);
+  std::map<pid_t, int> switched_in;
+  for (CpuRings& rings : rings_) {
+    rings.samples->drain([&](std::span<const std::byte> bytes) {
+      auto record = parse_record(bytes, *this);
+      const auto* sample = record ? std::get_if<SampleRecord>(&record->body) : nullptr;
+      auto change = sample != nullptr ? switch_of(sample->raw) : std::nullopt;
+      if (change) ++switched_in[change->to];
+    });
+  }
+  return all_returns_seen(probes, switched_in);
 }
 
 Result<void> EventSet::open_tier(Tier tier, const ListThreads& threads) {

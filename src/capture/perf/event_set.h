@@ -41,6 +41,7 @@ struct EventOptions {
   bool wakeups = true;
   bool switch_tracepoint = true;  // false: the context-switch event even where sched_switch can be read
   bool children = true;
+  bool probe_switches = false;    // try whether sched_switch is recorded on every CPU before relying on it
   std::vector<int> cpus;       // online CPUs
   size_t ring_budget_bytes = 48u << 20;  // for all rings together
   Tier first_tier = Tier::per_cpu;
@@ -115,6 +116,7 @@ class EventSet : public EventIds {
   void read_waking_tracepoint();
   void read_switch_tracepoint();
   bool give_up_switch_tracepoint();
+  bool switches_are_complete();
   void note(std::string topic, std::string text, std::string remedy);
   void close_all();
 
