@@ -1,10 +1,14 @@
 // One translation unit with as much debug information as header-only libraries can give it.
 #include <map>
 #include <regex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/ranges.h>
 
 #include <boost/asio.hpp>
 #include <boost/beast.hpp>
-#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 namespace asio = boost::asio;
