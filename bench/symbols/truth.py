@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Checks Assay's names against addr2line's and eu-addr2line's, address by address.
+"""Checks Assay's names against addr2line's, eu-addr2line's and llvm-addr2line's, address by address.
 
     bench/symbols/truth.py SYMBOLIZE FILE... [--per-file N] [--seed S] [--show K]
 
 For each FILE, N addresses are drawn from its code; Assay's chain of (function, file, line) is compared with
-that of both tools. A chain agrees when it equals either tool's; what agrees with neither is put into
-classes and shown. Exit 1 when more than 0.5 % of all chains agree with neither.
+that of each tool that is installed. The tools differ among themselves (docs/symbols.md says where and why), so a
+chain is right when it equals at least one's; what equals none is put into classes and shown. Exit 1 when
+more than 0.5 % of all chains equal none.
 """
-import argparse, collections, os, random, re, subprocess, sys
+import argparse, collections, os, random, re, shutil, subprocess, sys
 
 
 def code_addresses(path, count, rng):
@@ -36,11 +37,11 @@ def run(command, addresses):
     return subprocess.run(command, input=text, capture_output=True, text=True, errors="replace").stdout.splitlines()
 
 
-def binutils(path, addresses):
+def binutils(path, addresses, tool="addr2line"):
     out, chain = {}, None
-    lines = iter(run(["addr2line", "-a", "-f", "-i", "-e", path], addresses))
+    lines = iter(run([tool, "-a", "-f", "-i", "-e", path], addresses))
     for line in lines:
-        if re.match(r"^0x[0-9a-f]{16}$", line):
+        if re.match(r"^0x[0-9a-f]+$", line):
             chain = out.setdefault(int(line, 16), [])
         else:
             chain.append((line, *clean_file(next(lines, ""))))
@@ -124,32 +125,41 @@ def main():
     args = parser.parse_args()
     rng = random.Random(args.seed)
     total = bad = 0
-    print(f"{'file':32} {'addresses':>9} {'inlined':>8} {'= both':>8} {'= eu only':>9} {'= bu only':>9} {'neither':>8}")
+    tools = {"eu": lambda p, a: elfutils(p, a), "bu": lambda p, a: binutils(p, a),
+             "llvm": lambda p, a: binutils(p, a, "llvm-addr2line")}
+    programs = {"eu": "eu-addr2line", "bu": "addr2line", "llvm": "llvm-addr2line"}
+    tools = {key: f for key, f in tools.items() if shutil.which(programs[key])}
+    print(f"{'file':24} {'addresses':>9} {'inlined':>8} {'= all':>7} " +
+          " ".join(f"{'= ' + programs[k]:>16}" for k in tools) + f" {'= none':>7}")
     shown = []
     for path in args.files:
         addresses = code_addresses(path, args.per_file, rng)
-        ours, eu, bu = assay(args.symbolize, path, addresses), elfutils(path, addresses), binutils(path, addresses)
         read_aliases(path)
+        ours = assay(args.symbolize, path, addresses)
+        theirs = {key: f(path, addresses) for key, f in tools.items()}
         counts = collections.Counter()
         classes = collections.defaultdict(list)
         for a in addresses:
-            first, second = compare(ours[a], eu.get(a, [])), compare(ours[a], bu.get(a, []))
-            key = "both" if not first and not second else "eu" if not first else "bu" if not second else "none"
-            counts[key] += 1
+            results = {key: compare(ours[a], chains.get(a, [])) for key, chains in theirs.items()}
+            equal = [key for key, difference in results.items() if not difference]
+            counts.update(equal)
+            counts["all"] += len(equal) == len(tools)
+            counts["none"] += not equal
             counts["inlined"] += len(ours[a]) > 1
-            if key != "both":
-                classes[key, first, second].append(a)
+            if len(equal) < len(tools):
+                classes[tuple(results.items())].append(a)
         total += len(addresses)
         bad += counts["none"]
-        print(f"{os.path.basename(path):32} {len(addresses):9} {counts['inlined']:8} {counts['both']:8} "
-              f"{counts['eu']:9} {counts['bu']:9} {counts['none']:8}")
-        for (key, first, second), where in sorted(classes.items()):
-            shown.append(f"\n{os.path.basename(path)}: agrees with {key}: {len(where)} "
-                         f"(eu-addr2line: {first or 'equal'}; addr2line: {second or 'equal'})")
+        print(f"{os.path.basename(path)[:24]:24} {len(addresses):9} {counts['inlined']:8} {counts['all']:7} " +
+              " ".join(f"{counts[k]:16}" for k in tools) + f" {counts['none']:7}")
+        for results, where in sorted(classes.items(), key=lambda item: -len(item[1])):
+            shown.append(f"\n{os.path.basename(path)}: {len(where)}: " +
+                         ", ".join(f"{programs[key]}: {difference or 'equal'}" for key, difference in results))
             for a in where[:args.show]:
-                shown += [f"  {a:#x}", f"    assay {ours[a]}", f"    eu    {eu.get(a)}", f"    bu    {bu.get(a)}"]
+                shown += [f"  {a:#x}", f"    {'assay':6}{ours[a]}"]
+                shown += [f"    {key:6}{chains.get(a)}" for key, chains in theirs.items()]
     print("\n".join(shown))
-    print(f"\n{total} addresses, {bad} agree with neither ({100 * bad / max(total, 1):.2f} %)")
+    print(f"\n{total} addresses, {bad} equal no tool ({100 * bad / max(total, 1):.2f} %)")
     return 1 if bad > 0.005 * total else 0
 
 

@@ -8,7 +8,7 @@ namespace assay::symbol {
 namespace {
 
 constexpr size_t kMaxRangesPerUnit = 1 << 20;
-constexpr size_t kMaxIndexRanges = 16 << 20;
+constexpr size_t kMaxIndexRanges = 4 << 20;
 constexpr int kMaxOverlaps = 64;
 constexpr uint64_t kMaxTableBytes = 96 << 20;
 constexpr uint64_t kTrimStep = 256;  // units between givings back of memory
@@ -34,8 +34,13 @@ DebugInfo::DebugInfo(ElfFile& file, std::string path, std::vector<PcRange> code,
     : files_(files),
       path_(std::move(path)),
       code_(std::move(code)),
-      dwarf_(file, false),
+      file_(file),
       cache_(cache_dir, build_id, fingerprint(file)) {}
+
+DwarfFile& DebugInfo::dwarf() {
+  if (!dwarf_) dwarf_ = std::make_unique<DwarfFile>(file_, false);
+  return *dwarf_;
+}
 
 bool DebugInfo::is_code(uint64_t address) const {
   return std::any_of(code_.begin(), code_.end(), [&](const PcRange& range) {
@@ -62,19 +67,19 @@ void DebugInfo::make_index() {
   if (cached) {
     index_ = std::move(*cached);
   } else {
-    size_t count = dwarf_.units().size();
+    size_t count = dwarf().units().size();
     for (size_t i = 0; i < count && index_.size() < kMaxIndexRanges; ++i) {
-      uint8_t type = dwarf_.units()[i].type;
+      uint8_t type = dwarf().units()[i].type;
       if (type == DW_UT_type || type == DW_UT_partial) continue;
-      DwarfUnit* unit = dwarf_.unit(i);
+      DwarfUnit* unit = dwarf().unit(i);
       if (unit == nullptr || unit->root_tag() == DW_TAG_partial_unit) continue;
       for (const PcRange& range : ranges_of(*unit)) {
         if (is_code(range.start))
           index_.push_back({range.start, range.end, static_cast<uint32_t>(i), 0});
       }
-      if (i % kTrimStep == kTrimStep - 1) dwarf_.trim();
+      if (i % kTrimStep == kTrimStep - 1) dwarf().trim();
     }
-    dwarf_.trim();
+    dwarf().trim();
     std::stable_sort(index_.begin(), index_.end(),
                      [](const UnitRange& a, const UnitRange& b) { return a.start < b.start; });
     if (cache_.on_disk()) cache_.keep_index(index_);
@@ -133,19 +138,19 @@ void DebugInfo::evict_beyond_limit(uint32_t keep) {
 }
 
 UnitTable DebugInfo::build(uint32_t index) {
-  DwarfUnit* unit = dwarf_.unit(index);
+  DwarfUnit* unit = dwarf().unit(index);
   if (unit == nullptr) return {};
   if (!alt_looked_for_) {
     alt_looked_for_ = true;
-    FoundFile alt = files_.find_alt(dwarf_.elf(), path_);
-    if (alt.file) dwarf_.set_alt(std::make_unique<DwarfFile>(std::move(alt.file), false));
+    FoundFile alt = files_.find_alt(dwarf().elf(), path_);
+    if (alt.file) dwarf().set_alt(std::make_unique<DwarfFile>(std::move(alt.file), false));
   }
   auto keep = [this](uint64_t address) { return is_code(address); };
   bool missing = false;
   std::unique_ptr<DwarfUnit> split = split_part(*unit, missing);
   UnitTable table = build_unit_table(split ? *split : *unit, *unit, keep);
   table.complete = !missing;
-  dwarf_.trim();
+  dwarf().trim();
   return table;
 }
 

@@ -29,7 +29,6 @@ class DebugInfo {
   DebugInfo(ElfFile& file, std::string path, std::vector<PcRange> code, DebugFiles& files,
             const std::string& cache_dir, const std::string& build_id);
 
-  bool has_units() const { return static_cast<bool>(dwarf_.sections().info); }
   // Appends the locations at `address`; nothing when no unit knows it.
   void find(uint64_t address, bool inlines, std::vector<model::Location>& out);
 
@@ -43,6 +42,7 @@ class DebugInfo {
     uint64_t bytes = 0;
     uint64_t last_use = 0;
   };
+  DwarfFile& dwarf();
   void make_index();
   uint32_t unit_of(uint64_t address);
   const UnitTable& table_of(uint32_t unit);
@@ -55,7 +55,8 @@ class DebugInfo {
   DebugFiles& files_;
   const std::string path_;
   const std::vector<PcRange> code_;
-  DwarfFile dwarf_;
+  ElfFile& file_;
+  std::unique_ptr<DwarfFile> dwarf_;  // made when the cache does not answer
   bool alt_looked_for_ = false;
   bool indexed_ = false;
   std::vector<UnitRange> index_;   // sorted by start

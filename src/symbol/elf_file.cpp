@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 #include <elf.h>
 #include <fmt/format.h>
@@ -19,6 +20,26 @@ std::string to_hex(std::string_view bytes) {
   std::string out;
   for (unsigned char c : bytes) fmt::format_to(std::back_inserter(out), "{:02x}", c);
   return out;
+}
+
+constexpr uint64_t kWorthAThreadBytes = 64 << 10;
+
+// Empty when damaged: the section is then as good as absent.
+std::string inflate_section(std::string_view raw, bool gnu_style) {
+  ByteCursor cursor(raw);
+  Result<std::string> out = assay::fail("an unknown compression");
+  if (gnu_style) {
+    bool magic = cursor.bytes(4) == "ZLIB";
+    uint64_t size = __builtin_bswap64(cursor.u64());
+    if (magic && cursor.ok()) out = inflate_zlib(raw.substr(cursor.offset()), size);
+  } else {
+    auto header = cursor.fixed<Elf64_Chdr>();
+    constexpr uint32_t kZstd = 2;  // ELFCOMPRESS_ZSTD, newer than Debian 12's elf.h
+    std::string_view body = cursor.ok() ? raw.substr(cursor.offset()) : std::string_view();
+    if (header.ch_type == ELFCOMPRESS_ZLIB) out = inflate_zlib(body, header.ch_size);
+    if (header.ch_type == kZstd) out = inflate_zstd(body, header.ch_size);
+  }
+  return out ? std::move(*out) : std::string();
 }
 
 }  // namespace
@@ -99,11 +120,27 @@ const ElfSection* ElfFile::find(std::string_view name) const {
   return nullptr;
 }
 
+// `.debug_x`, or the older way to compress it, `.zdebug_x`.
+const ElfSection* ElfFile::find_debug(std::string_view name, bool& gnu_style) const {
+  gnu_style = false;
+  const ElfSection* section = find(name);
+  if (section == nullptr && name.starts_with(".debug_")) {
+    section = find(".z" + std::string(name.substr(1)));
+    gnu_style = section != nullptr;
+  }
+  return section != nullptr && section->has_bytes() && section->size > 0 ? section : nullptr;
+}
+
+bool ElfFile::has_bytes(std::string_view name) const {
+  bool gnu_style = false;
+  return find_debug(name, gnu_style) != nullptr;
+}
+
 SectionBytes ElfFile::bytes(std::string_view name) {
-  if (const auto* section = find(name); section && section->has_bytes()) return bytes(*section);
-  if (!name.starts_with(".debug_")) return {};
-  const auto* section = find(".z" + std::string(name.substr(1)));
-  return section && section->has_bytes() ? decompressed(*section, true) : SectionBytes{};
+  bool gnu_style = false;
+  const ElfSection* section = find_debug(name, gnu_style);
+  if (section == nullptr) return {};
+  return gnu_style ? decompressed(*section, true) : bytes(*section);
 }
 
 SectionBytes ElfFile::bytes(const ElfSection& section) {
@@ -115,24 +152,36 @@ SectionBytes ElfFile::bytes(const ElfSection& section) {
 SectionBytes ElfFile::decompressed(const ElfSection& section, bool gnu_style) {
   auto [it, fresh] = decompressed_.try_emplace(section.offset);
   if (fresh) {
-    std::string_view raw = source_->view(section.offset, section.size);
-    ByteCursor cursor(raw);
-    Result<std::string> out = fail("an unknown compression");
-    if (gnu_style) {
-      bool magic = cursor.bytes(4) == "ZLIB";
-      uint64_t size = __builtin_bswap64(cursor.u64());
-      if (magic && cursor.ok()) out = inflate_zlib(raw.substr(cursor.offset()), size);
-    } else {
-      auto header = cursor.fixed<Elf64_Chdr>();
-      constexpr uint32_t kZstd = 2;  // ELFCOMPRESS_ZSTD, newer than Debian 12's elf.h
-      std::string_view body = cursor.ok() ? raw.substr(cursor.offset()) : std::string_view();
-      if (header.ch_type == ELFCOMPRESS_ZLIB) out = inflate_zlib(body, header.ch_size);
-      if (header.ch_type == kZstd) out = inflate_zstd(body, header.ch_size);
-    }
+    it->second = ByteSource::from_memory(
+        inflate_section(source_->view(section.offset, section.size), gnu_style));
     source_->release(section.offset, section.size);
-    it->second = ByteSource::from_memory(out ? std::move(*out) : std::string());
   }
   return {it->second.get(), 0, it->second->size()};
+}
+
+void ElfFile::prepare(const std::vector<std::string>& names) {
+  struct Job {
+    const ElfSection* section;
+    bool gnu_style;
+    std::string_view raw;
+    std::string out;
+  };
+  std::vector<Job> jobs;
+  for (const auto& name : names) {
+    bool gnu_style = false;
+    const ElfSection* section = find_debug(name, gnu_style);
+    if (section == nullptr || (!gnu_style && !(section->flags & SHF_COMPRESSED))) continue;
+    if (section->size < kWorthAThreadBytes || decompressed_.contains(section->offset)) continue;
+    jobs.push_back({section, gnu_style, source_->view(section->offset, section->size), {}});
+  }
+  std::vector<std::jthread> threads;
+  for (auto& job : jobs)
+    threads.emplace_back([&job] { job.out = inflate_section(job.raw, job.gnu_style); });
+  threads.clear();
+  for (auto& job : jobs) {
+    decompressed_[job.section->offset] = ByteSource::from_memory(std::move(job.out));
+    source_->release(job.section->offset, job.section->size);
+  }
 }
 
 std::optional<uint64_t> ElfFile::to_address(uint64_t file_offset) const {

@@ -64,6 +64,10 @@ class ElfFile {
   // The bytes of a section. `.debug_x` also finds `.zdebug_x`. Empty when absent or malformed.
   SectionBytes bytes(std::string_view name);
   SectionBytes bytes(const ElfSection& section);
+  // Whether bytes(name) would be more than nothing; decompresses nothing.
+  bool has_bytes(std::string_view name) const;
+  // Decompresses sections that will be wanted, at the same time.
+  void prepare(const std::vector<std::string>& names);
 
   // File offset of a loaded byte to its link-time address; code segments win where both hold it.
   std::optional<uint64_t> to_address(uint64_t file_offset) const;
@@ -80,6 +84,7 @@ class ElfFile {
   bool read_headers();
   void read_segments(uint64_t offset, uint64_t count);
   void read_sections(uint64_t offset, uint64_t count, uint32_t names_index);
+  const ElfSection* find_debug(std::string_view name, bool& gnu_style) const;
   SectionBytes decompressed(const ElfSection& section, bool gnu_style);
 
   std::unique_ptr<ByteSource> source_;

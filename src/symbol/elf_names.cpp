@@ -119,10 +119,10 @@ class ElfNames final : public NameSource {
 
   void find_debug_info() {
     if (build_id_.empty()) build_id_ = file_->build_id();
-    bool own = static_cast<bool>(file_->bytes(".debug_info"));
+    bool own = file_->has_bytes(".debug_info");
     if (!own) debug_file_ = files_.find_debug(*file_, build_id_);
     ElfFile* holder = own ? file_.get() : debug_file_.file.get();
-    if (holder == nullptr || holder->relocatable() || !holder->bytes(".debug_info")) return;
+    if (holder == nullptr || holder->relocatable() || !holder->has_bytes(".debug_info")) return;
     const std::string& path = own ? module_.path : debug_file_.path;
     debug_ = std::make_unique<DebugInfo>(*holder, path, code_ranges(*file_), files_,
                                          options_.cache_dir, build_id_);

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "symbol/byte_cursor.h"
+
 namespace assay::symbol {
 
 struct AttrShape {
@@ -26,14 +28,20 @@ struct Abbrev {
 
 class AbbrevTable {
  public:
-  explicit AbbrevTable(std::string_view bytes);
+  explicit AbbrevTable(std::string_view bytes) : AbbrevTable(bytes, UINT64_MAX) {}
+  // Reads no further than the shape of `last_code`: enough for one entry.
+  AbbrevTable(std::string_view bytes, uint64_t last_code);
 
   const Abbrev* find(uint64_t code) const;
+  uint64_t bytes_read() const { return bytes_read_; }
   const AttrShape* attrs(const Abbrev& abbrev) const { return attrs_.data() + abbrev.first; }
 
  private:
+  bool read_one(ByteCursor& cursor);
+
   std::vector<Abbrev> abbrevs_;  // sorted by code
   std::vector<AttrShape> attrs_;
+  uint64_t bytes_read_ = 0;
 };
 
 }  // namespace assay::symbol

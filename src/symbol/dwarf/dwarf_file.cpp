@@ -8,12 +8,18 @@ namespace assay::symbol {
 namespace {
 
 constexpr size_t kMaxUnits = 1 << 21;
+constexpr uint64_t kMaxAbbrevBytes = 4 << 20;
+constexpr size_t kMaxAbbrevTables = 128;
 constexpr uint64_t kScanWindowBytes = 32 << 20;
 
 DwarfSections find_sections(ElfFile& file, bool split) {
   auto get = [&](const char* name) {
     return file.bytes(std::string(name) + (split ? ".dwo" : ""));
   };
+  std::string suffix = split ? ".dwo" : "";
+  file.prepare({".debug_info" + suffix, ".debug_abbrev" + suffix, ".debug_str" + suffix,
+                ".debug_line" + suffix, ".debug_rnglists" + suffix, ".debug_ranges" + suffix,
+                ".debug_line_str" + suffix});
   DwarfSections out;
   out.info = get(".debug_info");
   out.abbrev = get(".debug_abbrev");
@@ -60,8 +66,12 @@ const std::vector<UnitHeader>& DwarfFile::units() {
 std::shared_ptr<const AbbrevTable> DwarfFile::abbrevs(const SectionBytes& section,
                                                       uint64_t offset) {
   auto& slot = abbrevs_[section.offset + offset];
-  // The end of a table is not known beforehand: most are small.
-  if (!slot) slot = std::make_shared<AbbrevTable>(section.view(offset, 4 << 20));
+  if (!slot) {
+    // The end of a table is not known beforehand: most are small.
+    slot = std::make_shared<AbbrevTable>(
+        section.view(offset, std::min(kMaxAbbrevBytes, abbrev_budget_)));
+    abbrev_budget_ -= std::min(abbrev_budget_, slot->bytes_read());
+  }
   return slot;
 }
 
@@ -71,8 +81,7 @@ DwarfUnit* DwarfFile::unit(size_t index) {
   if (!slot) {
     const UnitHeader& header = units_[index];
     if (header.version < 2 || header.version > 5) return nullptr;
-    slot = std::make_unique<DwarfUnit>(*this, sections_, header,
-                                       abbrevs(sections_.abbrev, header.abbrev_offset), nullptr);
+    slot = std::make_unique<DwarfUnit>(*this, sections_, header, nullptr);
   }
   return slot.get();
 }
@@ -96,8 +105,7 @@ std::unique_ptr<DwarfUnit> DwarfFile::split_unit(uint64_t dwo_id, const DwarfUni
     if (!header || header->end <= at) return nullptr;
     at = header->end;
     if (header->version < 4 || header->version > 5 || header->type == DW_UT_split_type) continue;
-    auto unit = std::make_unique<DwarfUnit>(
-        *this, sections, *header, abbrevs(sections.abbrev, header->abbrev_offset), &skeleton);
+    auto unit = std::make_unique<DwarfUnit>(*this, sections, *header, &skeleton);
     uint64_t id = header->version >= 5 ? header->dwo_id : unit->root().dwo_id.value;
     if (package || id == dwo_id) return unit;
   }
@@ -150,6 +158,12 @@ void DwarfFile::trim() {
         &sections_.str_offsets}) {
     if (*section && section->size > kScanWindowBytes)
       section->source->release(section->offset, section->size);
+  }
+  if (abbrevs_.size() > kMaxAbbrevTables) {
+    abbrevs_.clear();
+    for (auto& unit : opened_) {
+      if (unit) unit->forget_abbrevs();
+    }
   }
   if (alt_) alt_->trim();
 }

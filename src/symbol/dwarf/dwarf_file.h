@@ -37,11 +37,16 @@ class DwarfFile {
   // a .dwp package, the unit's own parts of each section.
   std::unique_ptr<DwarfUnit> split_unit(uint64_t dwo_id, const DwarfUnit& skeleton);
 
+  std::shared_ptr<const AbbrevTable> abbrevs(const SectionBytes& section, uint64_t offset);
+  // Range entries may be read over and over by hostile units; all readings together have a limit.
+  size_t take_range_budget(size_t wanted) const {
+    return wanted < range_budget_ ? wanted : range_budget_;
+  }
+  void spend_range() { range_budget_ -= range_budget_ > 0; }
   // Gives back the memory of sections once it exceeds what is worth keeping.
   void trim();
 
  private:
-  std::shared_ptr<const AbbrevTable> abbrevs(const SectionBytes& section, uint64_t offset);
   bool narrow_to_package_unit(uint64_t dwo_id, DwarfSections& sections);
 
   std::unique_ptr<ElfFile> owned_;
@@ -52,6 +57,8 @@ class DwarfFile {
   std::vector<UnitHeader> units_;
   std::vector<std::unique_ptr<DwarfUnit>> opened_;                  // by unit index
   std::map<uint64_t, std::shared_ptr<const AbbrevTable>> abbrevs_;  // by file offset
+  uint64_t abbrev_budget_ = uint64_t{1} << 30;  // bytes of tables, read again where given back
+  size_t range_budget_ = size_t{1} << 28;
   std::unique_ptr<DwarfFile> alt_;
 };
 

@@ -9,6 +9,7 @@
 namespace assay::symbol {
 namespace {
 
+constexpr uint64_t kRootAbbrevBytes = 512;
 constexpr size_t kMaxTextBytes = 64 << 10;
 
 // Indirect forms may name another indirect form; compilers emit none at all.
@@ -53,25 +54,30 @@ std::optional<UnitHeader> read_unit_header(const SectionBytes& info, uint64_t of
 }
 
 DwarfUnit::DwarfUnit(DwarfFile& file, const DwarfSections& sections, const UnitHeader& header,
-                     std::shared_ptr<const AbbrevTable> abbrevs, const DwarfUnit* skeleton)
-    : file_(file),
-      sections_(sections),
-      header_(header),
-      abbrevs_(std::move(abbrevs)),
-      skeleton_(skeleton) {
+                     const DwarfUnit* skeleton)
+    : file_(file), sections_(sections), header_(header), skeleton_(skeleton) {
   // The root entry is nearly always short, and there are thousands of units.
   for (uint64_t window : {uint64_t{4096}, header_.end - header_.offset}) {
     uint64_t size = std::min(header_.end - header_.offset, window);
     ByteCursor at(sections_.info.view(header_.offset, size), header_.first_die - header_.offset);
-    const Abbrev* abbrev = abbrevs_->find(at.uleb());
+    uint64_t code = at.uleb();
+    // Its shape is nearly always the table's first: the rest waits until the unit is read.
+    AbbrevTable first(sections_.abbrev.view(header_.abbrev_offset, kRootAbbrevBytes), code);
+    const AbbrevTable& table = first.find(code) != nullptr ? first : abbrevs();
+    const Abbrev* abbrev = table.find(code);
     if (abbrev == nullptr) return;
     root_tag_ = abbrev->tag;
     root_ = {};
-    read(at, *abbrev, root_);
+    read(at, *abbrev, table, root_);
     if (at.ok()) break;
     root_ = {};
   }
   read_bases();
+}
+
+const AbbrevTable& DwarfUnit::abbrevs() const {
+  if (!abbrevs_) abbrevs_ = file_.abbrevs(sections_.abbrev, header_.abbrev_offset);
+  return *abbrevs_;
 }
 
 void DwarfUnit::read_bases() {
@@ -211,8 +217,9 @@ AttrValue DwarfUnit::read_value(ByteCursor& cursor, const AttrShape& shape) cons
   return out;
 }
 
-void DwarfUnit::read(ByteCursor& cursor, const Abbrev& abbrev, DieInfo& out) const {
-  const AttrShape* shapes = abbrevs_->attrs(abbrev);
+void DwarfUnit::read(ByteCursor& cursor, const Abbrev& abbrev, const AbbrevTable& table,
+                     DieInfo& out) const {
+  const AttrShape* shapes = table.attrs(abbrev);
   for (uint32_t i = 0; i < abbrev.count; ++i) {
     AttrValue value = read_value(cursor, shapes[i]);
     switch (shapes[i].name) {
@@ -285,14 +292,9 @@ void DwarfUnit::read(ByteCursor& cursor, const Abbrev& abbrev, DieInfo& out) con
   }
 }
 
-void DwarfUnit::skip(ByteCursor& cursor, const Abbrev& abbrev) const {
-  const AttrShape* shapes = abbrevs_->attrs(abbrev);
-  for (uint32_t i = 0; i < abbrev.count; ++i) read_value(cursor, shapes[i]);
-}
-
 AttrValue DwarfUnit::read_sibling(ByteCursor& cursor, const Abbrev& abbrev) const {
   AttrValue sibling;
-  const AttrShape* shapes = abbrevs_->attrs(abbrev);
+  const AttrShape* shapes = abbrevs().attrs(abbrev);
   for (uint32_t i = 0; i < abbrev.count; ++i) {
     AttrValue value = read_value(cursor, shapes[i]);
     if (shapes[i].name == DW_AT_sibling) sibling = value;
@@ -362,6 +364,7 @@ std::optional<uint64_t> DwarfUnit::address(const AttrValue& value) const {
 
 void DwarfUnit::ranges(const DieInfo& die, std::vector<PcRange>& out, size_t limit) const {
   if (die.ranges) {
+    limit = file_.take_range_budget(limit);
     if (header_.version < 5) return read_ranges_v4(die.ranges.value + gnu_ranges_base_, out, limit);
     uint64_t offset = die.ranges.value;
     if (die.ranges.form == DW_FORM_rnglistx) {
@@ -386,6 +389,7 @@ void DwarfUnit::read_ranges_v4(uint64_t offset, std::vector<PcRange>& out, size_
   uint64_t base = low_pc_;
   uint64_t select = width == 8 ? UINT64_MAX : UINT32_MAX;
   for (size_t i = 0; i < limit; ++i, offset += 2 * width) {
+    file_.spend_range();
     ByteCursor entry(lists.view(offset, 2 * width));
     uint64_t first = entry.sized(width);
     uint64_t second = entry.sized(width);
@@ -406,6 +410,7 @@ void DwarfUnit::read_ranges_v5(uint64_t offset, std::vector<PcRange>& out, size_
     if (start && end && *end > *start) out.push_back({*start, *end});
   };
   for (size_t i = 0; i < limit && cursor.ok(); ++i) {
+    file_.spend_range();
     switch (cursor.u8()) {
       case DW_RLE_end_of_list:
         return;

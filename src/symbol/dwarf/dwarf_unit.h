@@ -65,12 +65,13 @@ class DwarfUnit {
  public:
   // `skeleton` is the unit in the main file that a split unit belongs to; null otherwise.
   DwarfUnit(DwarfFile& file, const DwarfSections& sections, const UnitHeader& header,
-            std::shared_ptr<const AbbrevTable> abbrevs, const DwarfUnit* skeleton);
+            const DwarfUnit* skeleton);
 
   const UnitHeader& header() const { return header_; }
   const DwarfSections& sections() const { return sections_; }
   DwarfFile& file() const { return file_; }
-  const AbbrevTable& abbrevs() const { return *abbrevs_; }
+  const AbbrevTable& abbrevs() const;
+  void forget_abbrevs() { abbrevs_.reset(); }
   const DieInfo& root() const { return root_; }
   uint16_t root_tag() const { return root_tag_; }
   std::string_view comp_dir() const { return comp_dir_; }
@@ -80,9 +81,10 @@ class DwarfUnit {
 
   // A cursor over the unit whose offsets count from the unit's start.
   ByteCursor cursor(uint64_t unit_offset) const;
-  // Reads (or passes over) the attributes of the entry that the cursor stands in.
-  void read(ByteCursor& cursor, const Abbrev& abbrev, DieInfo& out) const;
-  void skip(ByteCursor& cursor, const Abbrev& abbrev) const;
+  // Reads the attributes of the entry that the cursor stands in.
+  void read(ByteCursor& cursor, const Abbrev& abbrev, DieInfo& out) const {
+    read(cursor, abbrev, abbrevs(), out);
+  }
   // As read(), keeping only DW_AT_sibling: all that is needed to pass over an entry's children.
   AttrValue read_sibling(ByteCursor& cursor, const Abbrev& abbrev) const;
 
@@ -93,6 +95,7 @@ class DwarfUnit {
   uint64_t low_pc() const { return low_pc_; }
 
  private:
+  void read(ByteCursor& cursor, const Abbrev& abbrev, const AbbrevTable& table, DieInfo& out) const;
   AttrValue read_value(ByteCursor& cursor, const AttrShape& shape) const;
   void read_bases();
   std::optional<uint64_t> indexed_address(uint64_t index) const;
@@ -102,7 +105,7 @@ class DwarfUnit {
   DwarfFile& file_;
   DwarfSections sections_;
   UnitHeader header_;
-  std::shared_ptr<const AbbrevTable> abbrevs_;
+  mutable std::shared_ptr<const AbbrevTable> abbrevs_;  // read when first needed
   const DwarfUnit* skeleton_;
   DieInfo root_;
   uint16_t root_tag_ = 0;
