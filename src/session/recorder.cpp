@@ -27,7 +27,7 @@ constexpr int64_t kTickNs = 100 * kNsPerMs;       // how often the end of the ca
 constexpr int64_t kPublishNs = 200 * kNsPerMs;    // how often the list of living threads is renewed
 constexpr int64_t kOpenWaitsNs = kNsPerSecond;    // how often waits that are still open are noted
 constexpr int64_t kResyncNs = 2 * kNsPerSecond;   // how often /proc is asked again after a loss
-constexpr int64_t kPolicyNs = kNsPerSecond;       // how often what is taken of stacks is reconsidered
+constexpr int64_t kPolicyNs = 200 * kNsPerMs;     // how often what is taken of stacks is reconsidered
 constexpr int64_t kSnapshotNs = 50 * kNsPerMs;    // blocked threads' stacks where switches give none
 constexpr int64_t kSnapshotSliceNs = 5 * kNsPerMs;   // at most this long at once, then records again
 constexpr int64_t kLaunchedGraceNs = 5 * kNsPerSecond;
@@ -338,7 +338,7 @@ void Recorder::consume_periodically(TimeNs now) {
   }
   if (now >= next_policy_) {
     next_policy_ = now + kPolicyNs;
-    stack_policy_->reconsider(unwinder_->stats(), stacks_->frame_pointer_stacks());
+    stack_policy_->reconsider(unwinder_->stats(), stacks_->take_needs());
   }
   if (!events_->has_off_cpu_stacks() && now >= next_snapshot_) {
     next_snapshot_ = now + kSnapshotNs;

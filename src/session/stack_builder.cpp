@@ -1,6 +1,15 @@
 #include "session/stack_builder.h"
 
+#include <algorithm>
+
+#include "os/touch_pages.h"
+
 namespace assay::session {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+
+}  // namespace
 
 using model::StackEnd;
 using model::StackId;
@@ -32,7 +41,8 @@ StackId StackBuilder::push_user(const unwind::RawStack& raw, TimeNs now) {
   if (raw.registers.known == 0 && raw.fp_chain.empty()) return {};  // a kernel thread, or one exiting
   const unwind::UserStack& user = unwinder_.unwind(raw, spaces_.of(raw.pid));
   // Without a copy (it was cut to save time) frame pointers are all there is, whatever the code.
-  if (user.used_frame_pointers && !raw.copy.empty()) ++frame_pointer_stacks_;
+  if (user.used_frame_pointers && !raw.copy.empty()) ++needs_.frame_pointer_stacks;
+  if (user.end == StackEnd::copy_too_short) note_short_copy(raw, user);
   StackId stack;
   if (user.end != StackEnd::complete) stack = marker(user.end);
   for (size_t i = user.frames.size(); i-- > 0;) {
@@ -43,6 +53,22 @@ StackId StackBuilder::push_user(const unwind::RawStack& raw, TimeNs now) {
                                : push(stack, spaces_.unknown_memory(raw.pid), address);
   }
   return stack;
+}
+
+// A copy that is shorter than what was asked for ended at a page that is not in memory.
+void StackBuilder::note_short_copy(const unwind::RawStack& raw, const unwind::UserStack& user) {
+  constexpr size_t kMostHoles = 10'000;
+  needs_.copy_bytes = std::max(needs_.copy_bytes, user.copy_needed);
+  uint64_t hole = raw.registers.sp() + raw.copy.size();
+  if (raw.copy.empty() || hole % kPage != 0 || user.copy_needed <= raw.copy.size()) return;
+  if (touched_.size() >= kMostHoles) touched_.clear();
+  if (touched_.insert(hole).second) os::touch_pages(raw.pid, hole, raw.registers.sp() + user.copy_needed);
+}
+
+StackBuilder::Needs StackBuilder::take_needs() {
+  Needs needs = needs_;
+  needs_.copy_bytes = 0;
+  return needs;
 }
 
 StackId StackBuilder::marker(StackEnd end) {

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "capture/perf/record.h"
@@ -32,10 +33,15 @@ class StackBuilder {
   // A stack of which only the user part is known, as a snapshot gives it.
   model::StackId build_user(const unwind::RawStack& raw, TimeNs now);
   model::StackId marker(model::StackEnd end);
-  // How many stacks had frames that only frame pointers gave.
-  uint64_t frame_pointer_stacks() const { return frame_pointer_stacks_; }
+  // What the stacks so far had and wanted, for choosing what to take of the next ones.
+  struct Needs {
+    uint64_t frame_pointer_stacks = 0;  // had frames that only frame pointers gave
+    uint32_t copy_bytes = 0;            // would have let the walk go on that ended furthest out; since asked
+  };
+  Needs take_needs();
 
  private:
+  void note_short_copy(const unwind::RawStack& raw, const unwind::UserStack& user);
   model::StackId push_user(const unwind::RawStack& raw, TimeNs now);
   model::StackId push(model::StackId parent, model::ModuleId module, uint64_t address);
 
@@ -46,7 +52,8 @@ class StackBuilder {
   model::FrameTable frames_;
   model::StackTable stacks_;
   KernelPaths kernel_paths_;
-  uint64_t frame_pointer_stacks_ = 0;
+  Needs needs_;
+  std::unordered_set<uint64_t> touched_;  // ends of copies whose next pages were mapped in
 };
 
 }  // namespace assay::session

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 
 #include "capture/perf/event_set.h"
+#include "session/stack_builder.h"
 #include "unwind/unwinder.h"
 
 namespace assay::session {
@@ -22,7 +23,7 @@ class StackPolicy {
  public:
   explicit StackPolicy(capture::EventSet& events) : events_(events) {}
   // With the counts so far; called about once a second.
-  void reconsider(const unwind::UnwindStats& stats, uint64_t frame_pointer_stacks);
+  void reconsider(const unwind::UnwindStats& stats, const StackBuilder::Needs& needs);
   // With the number of switches so far; called about every kSwitchTickNs.
   void pace_kernel_stacks(uint64_t switches, TimeNs now);
   // Whether the kernel's parts of some waits' stacks were filled in.
