@@ -33,7 +33,9 @@ std::string included_room(const std::string& line) {
   if (hash == std::string::npos || line[hash] != '#') return "";
   size_t open = line.find('"');
   size_t slash = line.find('/', open == std::string::npos ? 0 : open);
-  if (line.find("include") == std::string::npos || open == std::string::npos || slash == std::string::npos) return "";
+  if (line.find("include") == std::string::npos || open == std::string::npos ||
+      slash == std::string::npos)
+    return "";
   return line.substr(open + 1, slash - open - 1);
 }
 
@@ -52,7 +54,8 @@ TEST(Architecture, RoomsIncludeOnlyWhatTheyMay) {
     fs::path relative = fs::relative(path, src);
     if (relative == "main.cpp") continue;
     std::string room = *relative.begin();
-    ASSERT_TRUE(kMayInclude.contains(room)) << "unknown room " << room << ": add it to the rules here";
+    ASSERT_TRUE(kMayInclude.contains(room))
+        << "unknown room " << room << ": add it to the rules here";
     ++files;
     std::ifstream in(path);
     for (std::string line; std::getline(in, line);) {

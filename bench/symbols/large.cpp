@@ -5,10 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/ranges.h>
-
 #include <boost/asio.hpp>
 #include <boost/beast.hpp>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 namespace asio = boost::asio;

@@ -13,8 +13,14 @@ int64_t read_clock(clockid_t id) {
 
 }  // namespace
 
-TimeNs monotonic_ns() { return read_clock(CLOCK_MONOTONIC); }
-TimeNs boottime_ns() { return read_clock(CLOCK_BOOTTIME); }
-int64_t utc_ns() { return read_clock(CLOCK_REALTIME); }
+TimeNs monotonic_ns() {
+  return read_clock(CLOCK_MONOTONIC);
+}
+TimeNs boottime_ns() {
+  return read_clock(CLOCK_BOOTTIME);
+}
+int64_t utc_ns() {
+  return read_clock(CLOCK_REALTIME);
+}
 
 }  // namespace assay

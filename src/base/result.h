@@ -41,10 +41,11 @@ template <class... Args>
 
 // As fail(), with errno's own words appended and its number kept.
 template <class... Args>
-[[nodiscard]] std::unexpected<Error> fail_errno(fmt::format_string<Args...> format, Args&&... args) {
+[[nodiscard]] std::unexpected<Error> fail_errno(fmt::format_string<Args...> format,
+                                                Args&&... args) {
   int code = errno;
-  return std::unexpected(
-      Error{fmt::format(format, std::forward<Args>(args)...) + ": " + std::strerror(code), "", code});
+  return std::unexpected(Error{
+      fmt::format(format, std::forward<Args>(args)...) + ": " + std::strerror(code), "", code});
 }
 
 // An Error with the step that mends it.

@@ -1,9 +1,9 @@
 // UniqueFd: owns one file descriptor and closes it once.
 #pragma once
 
-#include <unistd.h>
-
 #include <utility>
+
+#include <unistd.h>
 
 namespace assay {
 

@@ -12,10 +12,10 @@ struct DurationUnit {
   double ns;
 };
 
-constexpr std::array kDurationUnits{
-    DurationUnit{"", 1e9},   DurationUnit{"s", 1e9},  DurationUnit{"ms", 1e6},
-    DurationUnit{"us", 1e3}, DurationUnit{"µs", 1e3}, DurationUnit{"ns", 1},
-    DurationUnit{"m", 60e9}, DurationUnit{"h", 3600e9}};
+constexpr std::array kDurationUnits{DurationUnit{"", 1e9},   DurationUnit{"s", 1e9},
+                                    DurationUnit{"ms", 1e6}, DurationUnit{"us", 1e3},
+                                    DurationUnit{"µs", 1e3}, DurationUnit{"ns", 1},
+                                    DurationUnit{"m", 60e9}, DurationUnit{"h", 3600e9}};
 
 constexpr double kLongestDurationNs = 365.0 * 24 * 3600e9;
 

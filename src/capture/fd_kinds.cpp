@@ -111,7 +111,8 @@ void FdKinds::read_sockets(pid_t pid, SocketTable& table) {
 
 void FdKinds::forget(pid_t pid) {
   sockets_.erase(pid);
-  std::erase_if(entries_, [pid](const auto& entry) { return static_cast<pid_t>(entry.first >> 32) == pid; });
+  std::erase_if(entries_,
+                [pid](const auto& entry) { return static_cast<pid_t>(entry.first >> 32) == pid; });
 }
 
 }  // namespace assay::capture

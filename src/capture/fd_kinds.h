@@ -1,16 +1,16 @@
 // FdKinds: tells what a file descriptor of the target is, for waits on it.
 //
-// Answers are cached per (process, fd) and looked up anew when they are older than a second, so that a
-// wait on the hot path costs a hash lookup. The socket tables of /proc are read at most once a second.
-// Threads: one owner. Failures: FdKind::none when it cannot be known.
+// Answers are cached per (process, fd) and looked up anew when they are older than a second, so
+// that a wait on the hot path costs a hash lookup. The socket tables of /proc are read at most once
+// a second. Threads: one owner. Failures: FdKind::none when it cannot be known.
 #pragma once
-
-#include <sys/types.h>
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+
+#include <sys/types.h>
 
 #include "base/clock.h"
 #include "model/sample.h"
@@ -40,7 +40,7 @@ class FdKinds {
   void read_sockets(pid_t pid, SocketTable& table);
 
   const os::ProcFs& proc_;
-  std::unordered_map<uint64_t, Entry> entries_;         // pid << 32 | fd
+  std::unordered_map<uint64_t, Entry> entries_;  // pid << 32 | fd
   std::unordered_map<pid_t, SocketTable> sockets_;
 };
 

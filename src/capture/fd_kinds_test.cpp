@@ -1,12 +1,11 @@
 #include "capture/fd_kinds.h"
 
+#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <gtest/gtest.h>
 
 #include "base/unique_fd.h"
 

@@ -153,7 +153,8 @@ void OffCpu::end_wait(ThreadId thread, ThreadState& state, TimeNs time, bool ope
 
 void OffCpu::for_each_open_wait(TimeNs now, const Emit& visit) const {
   for (const auto& [thread, state] : threads_) {
-    if (state.state == State::waiting && state.since < now) visit(make_wait(thread, state, now, true));
+    if (state.state == State::waiting && state.since < now)
+      visit(make_wait(thread, state, now, true));
   }
 }
 

@@ -1,11 +1,10 @@
 // OffCpu: switches, wake-ups and stacks of threads become Waits.
 //
-// In, in time order: switch-out/-in, the stack taken at a switch-out (just before it), wake-ups, on-CPU
-// samples, births and deaths. Out: every interval that a thread spent off the CPU, exactly once, so
-// that a thread's waits and its running time fill its life in the window.
-// A lost record never invents time: a wait whose end was lost closes at the thread's next sign of
-// life, a wait whose stack was lost says so, and both are counted.
-// Threads: one owner.
+// In, in time order: switch-out/-in, the stack taken at a switch-out (just before it), wake-ups,
+// on-CPU samples, births and deaths. Out: every interval that a thread spent off the CPU, exactly
+// once, so that a thread's waits and its running time fill its life in the window. A lost record
+// never invents time: a wait whose end was lost closes at the thread's next sign of life, a wait
+// whose stack was lost says so, and both are counted. Threads: one owner.
 #pragma once
 
 #include <cstdint>
@@ -39,11 +38,12 @@ class OffCpu {
   // marker that says so.
   OffCpu(TimeNs window_begin, model::StackId lost_stack, Emit emit);
 
-  // A thread that lived when the window began, or that was first heard of at `since`; what it was doing
-  // is only known from its first record, or, when it has none, at the end.
+  // A thread that lived when the window began, or that was first heard of at `since`; what it was
+  // doing is only known from its first record, or, when it has none, at the end.
   void existing_thread(model::ThreadId thread, TimeNs since);
   bool knows(model::ThreadId thread) const { return threads_.contains(thread); }
-  // What a snapshot of a blocked thread showed, in its place in time. Used for the wait that is open.
+  // What a snapshot of a blocked thread showed, in its place in time. Used for the wait that is
+  // open.
   void snapshot(model::ThreadId thread, const WaitSite& site);
   void born(model::ThreadId thread, TimeNs time);
   // The same thread under a new identity: exec made it another process.
@@ -56,8 +56,8 @@ class OffCpu {
   void running_sample(model::ThreadId thread, TimeNs time);
   void woken(model::ThreadId thread, TimeNs time, model::ThreadId waker);
 
-  // Closes what is open. `ran_throughout` is asked for threads without a single record: did it run (or
-  // was it ready to run) rather than wait?
+  // Closes what is open. `ran_throughout` is asked for threads without a single record: did it run
+  // (or was it ready to run) rather than wait?
   void finish(TimeNs window_end, const std::function<bool(model::ThreadId)>& ran_throughout);
 
   // The waits that are open at `now`, as they would end now; for a run that is cut off later.
@@ -72,10 +72,10 @@ class OffCpu {
     bool preempted = false;
     bool newborn = false;
     bool open_start = false;
-    bool have_site = false;      // site was taken since the thread last ran
+    bool have_site = false;  // site was taken since the thread last ran
     bool site_is_snapshot = false;
     bool was_woken = false;
-    TimeNs since = 0;            // when the wait began, or when it began to run
+    TimeNs since = 0;  // when the wait began, or when it began to run
     TimeNs woken_at = 0;
     model::ThreadId waker = model::Wait::kNoWaker;
     WaitSite site;
@@ -85,7 +85,8 @@ class OffCpu {
   ThreadState* find(model::ThreadId thread);
   void begin_wait(ThreadState& state, TimeNs time, bool preempted);
   void end_wait(model::ThreadId thread, ThreadState& state, TimeNs time, bool open_end);
-  model::Wait make_wait(model::ThreadId thread, const ThreadState& state, TimeNs end, bool open_end) const;
+  model::Wait make_wait(model::ThreadId thread, const ThreadState& state, TimeNs end,
+                        bool open_end) const;
 
   TimeNs window_begin_;
   model::StackId lost_stack_;

@@ -1,11 +1,10 @@
 #include "cli/cli.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <csignal>
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
@@ -34,7 +33,8 @@ std::string quoted_line(int argc, char** argv) {
   for (int i = 0; i < argc; ++i) {
     std::string word = argv[i];
     bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
-      return std::isalnum(c) != 0 || std::string_view("-_./:=,+@%").find(static_cast<char>(c)) != std::string_view::npos;
+      return std::isalnum(c) != 0 ||
+             std::string_view("-_./:=,+@%").find(static_cast<char>(c)) != std::string_view::npos;
     });
     if (i > 0) line += ' ';
     if (plain) {
@@ -52,7 +52,8 @@ std::string quoted_line(int argc, char** argv) {
 
 int print_error(const Error& error) {
   bool colour = wants_colour(STDERR_FILENO);
-  fmt::print(stderr, "{}assay: {}{}\n", colour ? "\033[31m" : "", error.what, colour ? "\033[0m" : "");
+  fmt::print(stderr, "{}assay: {}{}\n", colour ? "\033[31m" : "", error.what,
+             colour ? "\033[0m" : "");
   if (!error.remedy.empty()) fmt::print(stderr, "  try: {}\n", error.remedy);
   return kFailed;
 }
@@ -84,8 +85,9 @@ int run(int argc, char** argv) {
     app.parse(own, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    fmt::print(stderr, "assay: {}\n  try: assay {}--help\n", error.what(),
-               app.get_subcommands().empty() ? "" : app.get_subcommands().front()->get_name() + " ");
+    fmt::print(
+        stderr, "assay: {}\n  try: assay {}--help\n", error.what(),
+        app.get_subcommands().empty() ? "" : app.get_subcommands().front()->get_name() + " ");
     return kWrongUsage;
   }
   for (const auto& command : commands) {

@@ -1,8 +1,7 @@
-#include <unistd.h>
-
 #include <algorithm>
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/target_options.h"
@@ -46,8 +45,9 @@ class DoctorCommand final : public Command {
     } else {
       fmt::print("{}", report::doctor_text(checks, wants_colour(STDOUT_FILENO)));
     }
-    bool missing = std::ranges::any_of(
-        checks, [](const model::Check& check) { return check.status == model::CheckStatus::missing; });
+    bool missing = std::ranges::any_of(checks, [](const model::Check& check) {
+      return check.status == model::CheckStatus::missing;
+    });
     return missing ? kFailed : kDone;
   }
 
@@ -59,8 +59,8 @@ class DoctorCommand final : public Command {
 }  // namespace
 
 std::unique_ptr<Command> make_doctor_command(CLI::App& app) {
-  return std::make_unique<DoctorCommand>(
-      app.add_subcommand("doctor", "What this machine allows, and the exact fix for what it does not"));
+  return std::make_unique<DoctorCommand>(app.add_subcommand(
+      "doctor", "What this machine allows, and the exact fix for what it does not"));
 }
 
 }  // namespace assay::cli

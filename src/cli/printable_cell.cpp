@@ -24,7 +24,8 @@ std::string cell_text(const run::SqlValue& value) {
   if (auto* integer = std::get_if<int64_t>(&value)) return fmt::format("{}", *integer);
   if (auto* real = std::get_if<double>(&value)) return fmt::format("{:.6g}", *real);
   if (auto* text = std::get_if<std::string>(&value)) return escaped(*text);
-  if (auto* blob = std::get_if<std::vector<uint8_t>>(&value)) return fmt::format("<{} bytes>", blob->size());
+  if (auto* blob = std::get_if<std::vector<uint8_t>>(&value))
+    return fmt::format("<{} bytes>", blob->size());
   return "";
 }
 

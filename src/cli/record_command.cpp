@@ -1,11 +1,10 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <ctime>
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include "analysis/analyse.h"
 #include "base/units.h"
@@ -29,16 +28,19 @@ constexpr const char* kExamples =
     "  assay record --cgroup system.slice/web.service    a whole service\n"
     "  assay record -- ./server --threads 4              start it and profile it to its end\n"
     "\n"
-    "Ctrl-C ends the capture early and keeps everything. The report is printed at the end; the run\n"
+    "Ctrl-C ends the capture early and keeps everything. The report is printed at the end; the "
+    "run\n"
     "file can be read again with `assay report` and `assay sql`.";
 
 std::atomic<bool> stop_requested{false};
 
-void request_stop(int) { stop_requested = true; }
+void request_stop(int) {
+  stop_requested = true;
+}
 
 // The first Ctrl-C ends the capture in good order; a second one ends Assay at once.
 void install_stop_signals() {
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_handler = request_stop;
   action.sa_flags = SA_RESETHAND;
   for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
@@ -71,13 +73,15 @@ std::string progress_text(const session::RecordProgress& state) {
     auto filled = static_cast<int>(std::min<int64_t>(kCells, elapsed * kCells / state.duration_ns));
     std::string bar;
     for (int i = 0; i < kCells; ++i) bar += i < filled ? "█" : "░";
-    time = fmt::format("{} {:.0f} s left", bar, static_cast<double>(std::max<int64_t>(0, state.duration_ns - elapsed)) / 1e9);
+    time =
+        fmt::format("{} {:.0f} s left", bar,
+                    static_cast<double>(std::max<int64_t>(0, state.duration_ns - elapsed)) / 1e9);
   } else {
     time = fmt::format("{:.0f} s, Ctrl-C to end", static_cast<double>(elapsed) / 1e9);
   }
-  return fmt::format("{} {}  {} processes, {} threads  {} samples  {} waits  {} lost", state.phase, time,
-                     state.processes, state.threads, format_count(state.samples), format_count(state.waits),
-                     format_count(state.lost));
+  return fmt::format("{} {}  {} processes, {} threads  {} samples  {} waits  {} lost", state.phase,
+                     time, state.processes, state.threads, format_count(state.samples),
+                     format_count(state.waits), format_count(state.lost));
 }
 
 class RecordCommand final : public Command {
@@ -85,17 +89,25 @@ class RecordCommand final : public Command {
   explicit RecordCommand(CLI::App* parser) : Command(parser) {
     parser->footer(kExamples);
     target_.add_to(*parser);
-    parser->add_option("--for", duration_, "How long: 500ms, 30s, 2m (default 30s; with -- until the command ends)")
+    parser
+        ->add_option("--for", duration_,
+                     "How long: 500ms, 30s, 2m (default 30s; with -- until the command ends)")
         ->type_name("TIME");
-    parser->add_option("--warmup", warmup_, "Wait this long before the capture begins")->type_name("TIME");
+    parser->add_option("--warmup", warmup_, "Wait this long before the capture begins")
+        ->type_name("TIME");
     parser->add_option("--freq", frequency_, "On-CPU samples per second and CPU (default 99)")
-        ->check(CLI::Range(1, 100000))->type_name("HZ");
-    parser->add_option("-o,--output", output_, "Run file to write (default TARGET-DATE-TIME.assay)")->type_name("FILE");
+        ->check(CLI::Range(1, 100000))
+        ->type_name("HZ");
+    parser->add_option("-o,--output", output_, "Run file to write (default TARGET-DATE-TIME.assay)")
+        ->type_name("FILE");
     parser->add_flag("--overwrite", options_.overwrite, "Replace the run file if it exists");
-    parser->add_flag("--no-wakeups", no_wakeups_, "Do not trace wake-ups: cheaper on very switch-heavy servers");
-    parser->add_flag("--per-task", options_.per_task,
-                     "Follow the target's threads instead of all CPUs: for machines with busy neighbours");
-    parser->add_flag("--unprivileged", options_.unprivileged, "Capture as an ordinary user would, even as root");
+    parser->add_flag("--no-wakeups", no_wakeups_,
+                     "Do not trace wake-ups: cheaper on very switch-heavy servers");
+    parser->add_flag(
+        "--per-task", options_.per_task,
+        "Follow the target's threads instead of all CPUs: for machines with busy neighbours");
+    parser->add_flag("--unprivileged", options_.unprivileged,
+                     "Capture as an ordinary user would, even as root");
     parser->add_flag("-q,--quiet", quiet_, "No progress and no report");
     parser->add_flag("--json", json_, "Print the report as JSON");
   }
@@ -107,8 +119,9 @@ class RecordCommand final : public Command {
     }
     install_stop_signals();
     ProgressLine line(!quiet_);
-    auto outcome = session::record(options_, stop_requested,
-                                   [&](const session::RecordProgress& state) { line.show(progress_text(state)); });
+    auto outcome = session::record(
+        options_, stop_requested,
+        [&](const session::RecordProgress& state) { line.show(progress_text(state)); });
     line.clear();
     if (!outcome) return print_error(outcome.error());
     return conclude(*outcome);

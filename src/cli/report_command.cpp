@@ -1,8 +1,7 @@
-#include <unistd.h>
-
 #include <fstream>
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include "analysis/analyse.h"
 #include "cli/commands.h"
@@ -28,9 +27,11 @@ class ReportCommand final : public Command {
     parser->footer(kExamples);
     parser->add_option("run", run_path_, "Run file")->required()->type_name("RUN");
     parser->add_option("--format", format_, "text, md or json (default text)")
-        ->check(CLI::IsMember({"text", "md", "json"}))->type_name("FORMAT");
+        ->check(CLI::IsMember({"text", "md", "json"}))
+        ->type_name("FORMAT");
     parser->add_flag("--json", json_, "Same as --format json");
-    parser->add_option("-o,--output", output_, "Write to a file instead of the terminal")->type_name("FILE");
+    parser->add_option("-o,--output", output_, "Write to a file instead of the terminal")
+        ->type_name("FILE");
     parser->add_option("--pid", options_.pids, "Only these processes")->type_name("PID");
     parser->add_option("--tid", options_.tids, "Only these threads")->type_name("TID");
     parser->add_option("--pool", options_.pools, "Only these thread pools")->type_name("POOL");
@@ -56,7 +57,8 @@ class ReportCommand final : public Command {
 
   int write(const std::string& text) const {
     if (output_.empty()) {
-      bool written = fwrite(text.data(), 1, text.size(), stdout) == text.size() && fflush(stdout) == 0;
+      bool written =
+          fwrite(text.data(), 1, text.size(), stdout) == text.size() && fflush(stdout) == 0;
       return written ? kDone : kFailed;
     }
     std::ofstream file(output_, std::ios::binary | std::ios::trunc);

@@ -1,9 +1,8 @@
-#include <unistd.h>
-
 #include <algorithm>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/printable_cell.h"
@@ -15,10 +14,12 @@ namespace {
 constexpr const char* kExamples =
     "Examples:\n"
     "  assay sql run.assay \"SELECT * FROM thread\"\n"
-    "  assay sql run.assay \"SELECT leaf, sum(weight_ns)/1e6 AS ms FROM samples GROUP BY leaf ORDER BY 2 DESC LIMIT 10\"\n"
+    "  assay sql run.assay \"SELECT leaf, sum(weight_ns)/1e6 AS ms FROM samples GROUP BY leaf "
+    "ORDER BY 2 DESC LIMIT 10\"\n"
     "  assay sql run.assay \"SELECT thread, syscall_name, count(*), sum(duration_ns)/1e6 AS ms\n"
     "                        FROM waits GROUP BY 1, 2 ORDER BY ms DESC\"\n"
-    "  assay sql run.assay --format tsv \"SELECT time_s, duration_ns, stack_text(stack) FROM waits WHERE time_s < 1\"\n"
+    "  assay sql run.assay --format tsv \"SELECT time_s, duration_ns, stack_text(stack) FROM waits "
+    "WHERE time_s < 1\"\n"
     "\n"
     "All tables are described in docs/run-format.md; samples and waits are decoded on the fly.";
 
@@ -30,7 +31,8 @@ class AlignedTable {
   void header(Row row) { add(std::move(row)); }
   void add(Row row) {
     widths_.resize(std::max(widths_.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) widths_[i] = std::max(widths_[i], display_width(row[i]));
+    for (size_t i = 0; i < row.size(); ++i)
+      widths_[i] = std::max(widths_[i], display_width(row[i]));
     rows_.push_back(std::move(row));
   }
   void print() const {
@@ -38,7 +40,8 @@ class AlignedTable {
       std::string line;
       for (size_t i = 0; i < rows_[r].size(); ++i) {
         line += rows_[r][i];
-        if (i + 1 < rows_[r].size()) line += std::string(widths_[i] - display_width(rows_[r][i]) + 2, ' ');
+        if (i + 1 < rows_[r].size())
+          line += std::string(widths_[i] - display_width(rows_[r][i]) + 2, ' ');
       }
       fmt::print("{}\n", line);
       if (r == 0) print_rule();
@@ -74,7 +77,8 @@ nlohmann::ordered_json to_json(const run::SqlValue& value) {
   if (auto* integer = std::get_if<int64_t>(&value)) return *integer;
   if (auto* real = std::get_if<double>(&value)) return *real;
   if (auto* text = std::get_if<std::string>(&value)) return *text;
-  if (auto* blob = std::get_if<std::vector<uint8_t>>(&value)) return fmt::format("<{} bytes>", blob->size());
+  if (auto* blob = std::get_if<std::vector<uint8_t>>(&value))
+    return fmt::format("<{} bytes>", blob->size());
   return nullptr;
 }
 
@@ -84,8 +88,10 @@ class SqlCommand final : public Command {
     parser->footer(kExamples);
     parser->add_option("run", run_path_, "Run file")->required()->type_name("RUN");
     parser->add_option("query", query_, "One SELECT")->required()->type_name("QUERY");
-    parser->add_option("--format", format_, "table, tsv or json: one object per line (default table)")
-        ->check(CLI::IsMember({"table", "tsv", "json"}))->type_name("FORMAT");
+    parser
+        ->add_option("--format", format_, "table, tsv or json: one object per line (default table)")
+        ->check(CLI::IsMember({"table", "tsv", "json"}))
+        ->type_name("FORMAT");
     parser->add_flag("--json", json_, "Same as --format json");
   }
 
@@ -108,7 +114,8 @@ class SqlCommand final : public Command {
 
  private:
   // False when nobody reads any more.
-  bool emit(std::span<const run::SqlValue> values, const std::vector<std::string>& names, AlignedTable& table) const {
+  bool emit(std::span<const run::SqlValue> values, const std::vector<std::string>& names,
+            AlignedTable& table) const {
     if (format_ == "table") {
       table.add(cells(values));
       return true;

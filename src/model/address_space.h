@@ -1,7 +1,7 @@
 // AddressSpace: what code is mapped where in one process, at one moment.
 //
-// Records are applied in time order, so a lookup answers for the time of the last record applied; an
-// unloaded library's samples were resolved before its addresses were reused. Not thread-safe.
+// Records are applied in time order, so a lookup answers for the time of the last record applied;
+// an unloaded library's samples were resolved before its addresses were reused. Not thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -9,12 +9,12 @@
 namespace assay::model {
 
 enum class LossKind : uint8_t {
-  ring_records = 0,     // the kernel's ring was full; `count` records of unknown kind
-  dropped_samples = 1,  // we fell behind and dropped on-CPU samples on purpose
-  dropped_stacks = 2,   // we fell behind and dropped stack copies on purpose
-  throttled = 3,        // the kernel throttled the event
-  out_of_order = 4,     // a record came later than the merge could wait for
-  malformed = 5,        // a record that could not be parsed
+  ring_records = 0,       // the kernel's ring was full; `count` records of unknown kind
+  dropped_samples = 1,    // we fell behind and dropped on-CPU samples on purpose
+  dropped_stacks = 2,     // we fell behind and dropped stack copies on purpose
+  throttled = 3,          // the kernel throttled the event
+  out_of_order = 4,       // a record came later than the merge could wait for
+  malformed = 5,          // a record that could not be parsed
   untracked_threads = 6,  // threads that could not be followed (fd limit, died too soon)
 };
 inline constexpr int kLossKindCount = 7;

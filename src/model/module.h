@@ -11,11 +11,12 @@
 namespace assay::model {
 
 enum class ModuleKind : uint8_t {
-  elf = 0,        // a mapped file; frame addresses are offsets in the file
-  kernel = 1,     // the kernel and its modules; frame addresses are absolute
-  vdso = 2,       // the kernel's page of code in every process; addresses are offsets in its image
-  anonymous = 3,  // JIT code and other memory without a file, of one process; addresses are absolute
-  marker = 4,     // no code: frames that say how a stack ended (see stack.h)
+  elf = 0,     // a mapped file; frame addresses are offsets in the file
+  kernel = 1,  // the kernel and its modules; frame addresses are absolute
+  vdso = 2,    // the kernel's page of code in every process; addresses are offsets in its image
+  anonymous =
+      3,       // JIT code and other memory without a file, of one process; addresses are absolute
+  marker = 4,  // no code: frames that say how a stack ended (see stack.h)
 };
 
 struct Module {

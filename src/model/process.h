@@ -1,9 +1,9 @@
 // Processes and threads as the run knows them.
 #pragma once
 
-#include <sys/types.h>
-
 #include <string>
+
+#include <sys/types.h>
 
 #include "base/clock.h"
 #include "model/ids.h"
@@ -23,8 +23,8 @@ struct Process {
   std::string role;     // "main", "worker 0", …, or the exe's name
   std::string build_id;
   std::string cgroup;
-  TimeNs begin_ns = 0;               // when it was first known, or window start
-  TimeNs end_ns = kStillRunning;     // exit or exec
+  TimeNs begin_ns = 0;            // when it was first known, or window start
+  TimeNs end_ns = kStillRunning;  // exit or exec
 };
 
 struct Thread {

@@ -1,4 +1,5 @@
-// The user registers that a sample carries, by DWARF number, so that unwinding rules apply directly.
+// The user registers that a sample carries, by DWARF number, so that unwinding rules apply
+// directly.
 #pragma once
 
 #include <array>
@@ -6,7 +7,8 @@
 
 namespace assay::model {
 
-// x86-64 DWARF numbers: rax 0, rdx 1, rcx 2, rbx 3, rsi 4, rdi 5, rbp 6, rsp 7, r8–r15 8–15, rip 16.
+// x86-64 DWARF numbers: rax 0, rdx 1, rcx 2, rbx 3, rsi 4, rdi 5, rbp 6, rsp 7, r8–r15 8–15,
+// rip 16.
 inline constexpr int kRegRdx = 1, kRegRcx = 2, kRegRbx = 3, kRegRsi = 4, kRegRdi = 5, kRegRbp = 6,
                      kRegRsp = 7, kRegR8 = 8, kRegR10 = 10, kRegRip = 16;
 inline constexpr int kRegCount = 17;

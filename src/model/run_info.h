@@ -7,13 +7,14 @@
 
 namespace assay::model {
 
-// Known at the start except window_end_ns, end_reason and finished, which the end of the capture sets.
+// Known at the start except window_end_ns, end_reason and finished, which the end of the capture
+// sets.
 struct RunInfo {
   std::string assay_version;
-  std::string backend;       // "perf_event"
-  std::string target;        // as asked for: "--port 8000"
-  std::string command_line;  // Assay's own
-  std::string oncpu_event;   // "cycles", "cpu-clock"
+  std::string backend;           // "perf_event"
+  std::string target;            // as asked for: "--port 8000"
+  std::string command_line;      // Assay's own
+  std::string oncpu_event;       // "cycles", "cpu-clock"
   int64_t sample_period_ns = 0;  // nominal CPU time between on-CPU samples
   TimeNs window_begin_ns = 0;    // CLOCK_MONOTONIC
   TimeNs window_end_ns = 0;      // last flush while the capture runs

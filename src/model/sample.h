@@ -1,7 +1,7 @@
 // Sample and Wait: the two kinds of evidence about a thread's time.
 //
-// A thread's waits are every interval it spent off the CPU, without exception; what lies between them
-// it ran. Samples say what it did while it ran. Both share one clock.
+// A thread's waits are every interval it spent off the CPU, without exception; what lies between
+// them it ran. Samples say what it did while it ran. Both share one clock.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace assay::model {
 
-// One on-CPU sample: at `time` the thread was running `stack`; it stands for `weight_ns` of CPU time.
+// One on-CPU sample: at `time` the thread was running `stack`; it stands for `weight_ns` of CPU
+// time.
 struct Sample {
   TimeNs time = 0;
   ThreadId thread;
@@ -21,18 +22,30 @@ struct Sample {
 };
 
 enum class WaitFlag : uint16_t {
-  preempted = 1,        // lost the CPU while runnable: all of it is run-queue time
-  open_start = 2,       // already waiting when the window began; start is the window's
-  open_end = 4,         // still waiting when the window ended; the end is the window's
-  stack_snapshot = 8,   // the stack comes from a snapshot of the blocked thread, not from its switch
+  preempted = 1,       // lost the CPU while runnable: all of it is run-queue time
+  open_start = 2,      // already waiting when the window began; start is the window's
+  open_end = 4,        // still waiting when the window ended; the end is the window's
+  stack_snapshot = 8,  // the stack comes from a snapshot of the blocked thread, not from its switch
   runqueue_known = 16,  // runqueue_ns was measured for this very wait (a wake-up was seen)
   new_thread = 32,      // the wait of a new thread for its first CPU
 };
 
 enum class FdKind : uint8_t {
   none = 0,  // the wait is not on a file descriptor, or its kind is not known
-  file, pipe, socket_listen, socket_stream, socket_datagram, socket_unix, epoll, eventfd, timerfd,
-  signalfd, inotify, device, io_uring, other
+  file,
+  pipe,
+  socket_listen,
+  socket_stream,
+  socket_datagram,
+  socket_unix,
+  epoll,
+  eventfd,
+  timerfd,
+  signalfd,
+  inotify,
+  device,
+  io_uring,
+  other
 };
 
 inline constexpr uint16_t kNoSyscall = 0xffff;
@@ -47,7 +60,7 @@ struct Wait {
   uint16_t flags = 0;
   uint16_t syscall = kNoSyscall;  // number, when the thread waited inside one
   FdKind fd_kind = FdKind::none;
-  uint64_t arg = 0;          // futex address, file descriptor, or the syscall's first argument
+  uint64_t arg = 0;            // futex address, file descriptor, or the syscall's first argument
   ThreadId waker{0xffffffff};  // who ended it, when seen and part of the target
   static constexpr ThreadId kNoWaker{0xffffffff};
 

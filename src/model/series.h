@@ -9,7 +9,15 @@
 
 namespace assay::model {
 
-enum class SeriesScope : uint8_t { host = 0, process = 1, thread = 2, cgroup = 3, socket = 4, load = 5, self = 6 };
+enum class SeriesScope : uint8_t {
+  host = 0,
+  process = 1,
+  thread = 2,
+  cgroup = 3,
+  socket = 4,
+  load = 5,
+  self = 6
+};
 enum class SeriesKind : uint8_t {
   gauge = 0,       // a level: RSS, queue length
   cumulative = 1,  // a counter that only grows: utime, faults; the difference is what counts

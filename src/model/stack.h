@@ -1,9 +1,9 @@
 // Frames and stacks, interned: every distinct frame and every distinct stack is stored once.
 //
-// A stack is a node of a prefix tree: its leaf frame and its parent stack (the caller's stack). Root
-// first: the outermost user frame, …, the innermost user frame, then kernel frames to the leaf. A
-// stack whose walk did not reach the thread's first frame has a marker frame as its root, so that
-// truncation is visible and weighted wherever stacks are shown. Tables are not thread-safe.
+// A stack is a node of a prefix tree: its leaf frame and its parent stack (the caller's stack).
+// Root first: the outermost user frame, …, the innermost user frame, then kernel frames to the
+// leaf. A stack whose walk did not reach the thread's first frame has a marker frame as its root,
+// so that truncation is visible and weighted wherever stacks are shown. Tables are not thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -94,5 +94,4 @@ std::optional<TcpSocket> parse_net_tcp_line(std::string_view line);
 // The network namespace of a process, "net:[4026531840]"; "" when it cannot be read.
 std::string network_namespace(pid_t pid, const std::string& proc_root = "/proc");
 
-
 }  // namespace assay::os

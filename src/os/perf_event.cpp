@@ -44,7 +44,8 @@ class RealPerfKernel final : public PerfKernel {
   }
 
   Result<void> redirect_output(int fd, int into_fd) override {
-    if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, into_fd) != 0) return fail_errno("PERF_EVENT_IOC_SET_OUTPUT");
+    if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, into_fd) != 0)
+      return fail_errno("PERF_EVENT_IOC_SET_OUTPUT");
     return {};
   }
   Result<void> enable(int fd) override {

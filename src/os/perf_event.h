@@ -4,13 +4,13 @@
 // Threads: safe everywhere; a RingMemory is used by one thread.
 #pragma once
 
-#include <linux/perf_event.h>
-#include <sys/types.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+
+#include <linux/perf_event.h>
+#include <sys/types.h>
 
 #include "base/result.h"
 #include "base/unique_fd.h"

@@ -1,15 +1,16 @@
 #include "os/thread_snapshot.h"
 
-#include <sys/uio.h>
-
 #include <algorithm>
+
+#include <sys/uio.h>
 
 namespace assay::os {
 namespace {
 
 constexpr size_t kPage = 4096;
 
-// How often the thread was given a CPU. schedstat costs a tenth of status, but not every kernel has it.
+// How often the thread was given a CPU. schedstat costs a tenth of status, but not every kernel has
+// it.
 std::optional<uint64_t> times_run(const ProcFs& proc, pid_t pid, pid_t tid) {
   if (auto sched = proc.thread_schedstat(pid, tid)) return sched->timeslices;
   auto status = proc.thread_status(pid, tid);

@@ -1,13 +1,12 @@
 #include "os/thread_snapshot.h"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <cstring>
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace assay::os {
 namespace {

@@ -1,13 +1,13 @@
 // Makes pages of another process readable for the kernel's copies.
 //
-// A page of a stack that was never written (the middle of a large local buffer) is not in memory, and a
-// copy taken at a sample ends there. Reading one byte of it once maps the kernel's shared page of zeroes:
-// no memory is allocated and the process cannot tell. Threads: safe everywhere.
+// A page of a stack that was never written (the middle of a large local buffer) is not in memory,
+// and a copy taken at a sample ends there. Reading one byte of it once maps the kernel's shared
+// page of zeroes: no memory is allocated and the process cannot tell. Threads: safe everywhere.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
+
+#include <sys/types.h>
 
 namespace assay::os {
 

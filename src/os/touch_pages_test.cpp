@@ -1,9 +1,8 @@
 #include "os/touch_pages.h"
 
+#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <gtest/gtest.h>
 
 namespace assay::os {
 namespace {
@@ -26,7 +25,8 @@ TEST(TouchPages, MapsInWhatWasNeverTouchedAndChangesNothing) {
   ASSERT_NE(memory, MAP_FAILED);
   memory[0] = 7;
   EXPECT_FALSE(is_mapped_in(memory + kPage));
-  touch_pages(getpid(), reinterpret_cast<uint64_t>(memory) + 100, reinterpret_cast<uint64_t>(memory) + 2 * kPage);
+  touch_pages(getpid(), reinterpret_cast<uint64_t>(memory) + 100,
+              reinterpret_cast<uint64_t>(memory) + 2 * kPage);
   EXPECT_TRUE(is_mapped_in(memory + kPage));
   EXPECT_FALSE(is_mapped_in(memory + 2 * kPage)) << "beyond what was asked for";
   EXPECT_EQ(memory[0], 7);

@@ -1,14 +1,14 @@
 #include "os/tracefs.h"
 
+#include <charconv>
+#include <fstream>
+#include <sstream>
+
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <charconv>
-#include <fstream>
-#include <sstream>
 
 #include "base/unique_fd.h"
 
@@ -58,7 +58,8 @@ Result<std::string> read_through_private_mount(const std::string& name) {
   while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
   if (text.empty()) {
-    return fail_with_remedy("tracefs is not mounted", "sudo mount -t tracefs tracefs /sys/kernel/tracing");
+    return fail_with_remedy("tracefs is not mounted",
+                            "sudo mount -t tracefs tracefs /sys/kernel/tracing");
   }
   return text;
 }
@@ -99,7 +100,8 @@ Result<Tracepoint> parse_tracepoint_format(const std::string& text) {
     size_t field = line.find("field:");
     if (field == std::string::npos) continue;
     std::string_view declaration = std::string_view(line).substr(field + 6);
-    tracepoint.fields[field_name(declaration)] = {number_after(line, "offset:"), number_after(line, "size:")};
+    tracepoint.fields[field_name(declaration)] = {number_after(line, "offset:"),
+                                                  number_after(line, "size:")};
   }
   if (tracepoint.id == 0) return fail("not a tracepoint format");
   return tracepoint;

@@ -3,8 +3,8 @@
 // The small tables are loaded whole at open(); samples and waits are streamed block by block, so a
 // large run needs no more memory than its largest block and its stack tree.
 // Threads: const calls may run concurrently on different Readers, not on one.
-// Failures: a missing, truncated, corrupt, foreign or newer file is an Error that says which; a block
-// that fails its checks ends the stream with an Error naming it.
+// Failures: a missing, truncated, corrupt, foreign or newer file is an Error that says which; a
+// block that fails its checks ends the stream with an Error naming it.
 #pragma once
 
 #include <functional>
@@ -59,10 +59,10 @@ class Reader {
   virtual ~Reader() = default;
 
   virtual const Contents& contents() const = 0;
-  virtual Result<void> for_each_sample(const TimeRange& range,
-                                       const std::function<void(const model::Sample&)>& visit) const = 0;
-  virtual Result<void> for_each_wait(const TimeRange& range,
-                                     const std::function<void(const model::Wait&)>& visit) const = 0;
+  virtual Result<void> for_each_sample(
+      const TimeRange& range, const std::function<void(const model::Sample&)>& visit) const = 0;
+  virtual Result<void> for_each_wait(
+      const TimeRange& range, const std::function<void(const model::Wait&)>& visit) const = 0;
   virtual Result<std::vector<model::Point>> points(model::SeriesId series) const = 0;
   // Source text kept in the run; empty when there is none.
   virtual Result<std::string> source_line(const std::string& file, uint32_t line) const = 0;

@@ -200,8 +200,7 @@ TEST_F(RunSql, WrongQueriesSayWhy) {
 
 // Every query between ```sql and ``` of the format's document runs.
 TEST_F(RunSql, TheDocumentsExamplesRun) {
-  std::filesystem::path document =
-      std::filesystem::path(SOURCE_ROOT) / "docs/run-format.md";
+  std::filesystem::path document = std::filesystem::path(SOURCE_ROOT) / "docs/run-format.md";
   std::ifstream in(document);
   if (!in) GTEST_SKIP() << "skipped: " << document << " is not here";
   std::string statement;

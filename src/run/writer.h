@@ -1,11 +1,11 @@
 // Writer: makes a run file while the capture runs.
 //
-// In come the nouns of model/ from a session; out goes one SQLite file (docs/run-format.md). Memory is
-// bounded: samples and waits are buffered as columns and leave with every flush().
-// Threads: add_* and set_* may be called from any thread and only buffer (one mutex, no I/O).
-// flush() and finish() do the I/O and are called by one thread at a time.
-// Failures: a full disk or an I/O error is returned by flush()/finish(); everything committed by
-// earlier flushes stays readable. After kill -9 the file opens with what the last flush committed.
+// In come the nouns of model/ from a session; out goes one SQLite file (docs/run-format.md). Memory
+// is bounded: samples and waits are buffered as columns and leave with every flush(). Threads:
+// add_* and set_* may be called from any thread and only buffer (one mutex, no I/O). flush() and
+// finish() do the I/O and are called by one thread at a time. Failures: a full disk or an I/O error
+// is returned by flush()/finish(); everything committed by earlier flushes stays readable. After
+// kill -9 the file opens with what the last flush committed.
 #pragma once
 
 #include <memory>
@@ -35,19 +35,22 @@ class Writer {
 
   virtual void set_info(const model::RunInfo& info) = 0;
   virtual void add_fact(const model::Fact& fact) = 0;  // replaces the same (scope, key)
-  virtual void add_note(const model::QualityNote& note) = 0;  // the same topic and text is kept once
+  virtual void add_note(
+      const model::QualityNote& note) = 0;  // the same topic and text is kept once
   virtual void put_process(const model::Process& process) = 0;  // inserts or replaces by id
   virtual void put_thread(const model::Thread& thread) = 0;     // inserts or replaces by id
-  virtual void add_module(const model::Module& module) = 0;     // ids ascend from 0, as for the next two
+  virtual void add_module(
+      const model::Module& module) = 0;  // ids ascend from 0, as for the next two
   virtual void add_frame(model::FrameId id, const model::Frame& frame) = 0;
   virtual void add_stack(model::StackId id, const model::StackNode& node) = 0;  // from 1
-  virtual void add_mapping(model::ProcessId process, const model::Mapping& mapping, TimeNs from_ns) = 0;
+  virtual void add_mapping(model::ProcessId process, const model::Mapping& mapping,
+                           TimeNs from_ns) = 0;
   // Names of a frame, innermost inlined function first. May come long after the frame; replaces.
   virtual void put_locations(model::FrameId id, std::span<const model::Location> locations) = 0;
   virtual void add_sample(const model::Sample& sample) = 0;
   virtual void add_wait(const model::Wait& wait) = 0;
-  // The waits that are still open, as they stand: each call replaces the last. They keep a run that is
-  // cut off from taking a blocked thread for a running one; finish() drops them.
+  // The waits that are still open, as they stand: each call replaces the last. They keep a run that
+  // is cut off from taking a blocked thread for a running one; finish() drops them.
   virtual void put_open_waits(std::vector<model::Wait> waits) = 0;
   virtual void add_series(const model::Series& series) = 0;
   virtual void add_point(const model::Point& point) = 0;
@@ -55,7 +58,8 @@ class Writer {
   // Source text around hot lines: (file, line, text). Kept so that a run can be read elsewhere.
   virtual void put_source_line(const std::string& file, uint32_t line, const std::string& text) = 0;
 
-  // Commits everything buffered; called about once a second with the time up to which it is complete.
+  // Commits everything buffered; called about once a second with the time up to which it is
+  // complete.
   virtual Result<void> flush(TimeNs complete_until_ns) = 0;
   // Flushes, marks the run finished and makes the file durable. Nothing may be added afterwards.
   virtual Result<void> finish(const model::RunInfo& info) = 0;

@@ -15,8 +15,8 @@ std::string to_hex(std::span<const uint8_t> bytes) {
 
 // Executable memory that is no file: JIT code, trampolines, [heap], shared anonymous memory.
 bool is_anonymous(const std::string& path) {
-  return path.empty() || path == "//anon" || path.starts_with("/dev/zero") || path.starts_with("/memfd:") ||
-         path.starts_with("/SYSV") || path.starts_with("[");
+  return path.empty() || path == "//anon" || path.starts_with("/dev/zero") ||
+         path.starts_with("/memfd:") || path.starts_with("/SYSV") || path.starts_with("[");
 }
 
 }  // namespace
@@ -30,8 +30,8 @@ AddressSpaces::AddressSpaces(const os::ProcFs& proc, Announce announce)
   announce_(0, {}, modules_[marker_], true);
 }
 
-model::ModuleId AddressSpaces::intern(ModuleKind kind, const std::string& path, const std::string& build_id,
-                                      bool& is_new) {
+model::ModuleId AddressSpaces::intern(ModuleKind kind, const std::string& path,
+                                      const std::string& build_id, bool& is_new) {
   size_t before = modules_.all().size();
   model::ModuleId id = modules_.intern(kind, path, build_id);
   is_new = modules_.all().size() > before;
@@ -52,15 +52,16 @@ void AddressSpaces::load(pid_t pid) {
     if (!entry.executable) continue;
     std::string build_id;
     if (!is_anonymous(entry.path)) {
-      std::string key = fmt::format("{}:{}:{} {}", entry.dev_major, entry.dev_minor, entry.inode, entry.path);
+      std::string key =
+          fmt::format("{}:{}:{} {}", entry.dev_major, entry.dev_minor, entry.inode, entry.path);
       build_id = build_id_of(pid, entry.start, entry.end, entry.path, key);
     }
     add(pid, entry.start, entry.end, entry.file_offset, entry.path, build_id);
   }
 }
 
-std::string AddressSpaces::build_id_of(pid_t pid, uint64_t start, uint64_t end, const std::string& path,
-                                       const std::string& file_key) {
+std::string AddressSpaces::build_id_of(pid_t pid, uint64_t start, uint64_t end,
+                                       const std::string& path, const std::string& file_key) {
   auto [it, added] = build_ids_.try_emplace(file_key);
   if (added) {
     auto file = os::open_module_file(pid, start, end, path, "");
@@ -80,8 +81,8 @@ void AddressSpaces::mapped(pid_t pid, const capture::MmapRecord& record) {
   add(pid, record.start, end, record.file_offset, path, build_id);
 }
 
-void AddressSpaces::add(pid_t pid, uint64_t start, uint64_t end, uint64_t offset, const std::string& path,
-                        const std::string& build_id) {
+void AddressSpaces::add(pid_t pid, uint64_t start, uint64_t end, uint64_t offset,
+                        const std::string& path, const std::string& build_id) {
   model::Mapping mapping{start, end, offset, {}};
   bool is_new = false;
   if (path == "[vdso]") {
@@ -109,9 +110,13 @@ void AddressSpaces::forked(pid_t parent, pid_t child) {
   spaces_[child] = std::move(copy);
 }
 
-void AddressSpaces::executed(pid_t pid) { spaces_[pid].space.clear(); }
+void AddressSpaces::executed(pid_t pid) {
+  spaces_[pid].space.clear();
+}
 
-void AddressSpaces::exited(pid_t pid) { spaces_.erase(pid); }
+void AddressSpaces::exited(pid_t pid) {
+  spaces_.erase(pid);
+}
 
 const model::Mapping* AddressSpaces::find(pid_t pid, uint64_t address, TimeNs now) {
   Space& space = spaces_[pid];

@@ -1,18 +1,18 @@
-// AddressSpaces: what is mapped where in every process of the target, at the time of the record being
-// processed; and the one table of modules.
+// AddressSpaces: what is mapped where in every process of the target, at the time of the record
+// being processed; and the one table of modules.
 //
-// In: /proc/PID/maps at the start and on a miss, then MMAP, FORK and EXEC records in time order. Out:
-// lookups for unwinding and naming; each module is announced once, while a process that has it lives,
-// so that its file can be opened even if everything is gone by the end.
-// Threads: one owner. Failures: a process that cannot be read has an empty space; its addresses are
-// reported as unknown.
+// In: /proc/PID/maps at the start and on a miss, then MMAP, FORK and EXEC records in time order.
+// Out: lookups for unwinding and naming; each module is announced once, while a process that has it
+// lives, so that its file can be opened even if everything is gone by the end. Threads: one owner.
+// Failures: a process that cannot be read has an empty space; its addresses are reported as
+// unknown.
 #pragma once
-
-#include <sys/types.h>
 
 #include <functional>
 #include <string>
 #include <unordered_map>
+
+#include <sys/types.h>
 
 #include "capture/perf/record.h"
 #include "model/address_space.h"
@@ -24,7 +24,8 @@ namespace assay::session {
 class AddressSpaces {
  public:
   // A mapping that has just been seen, with its module; `new_module` on the module's first sight.
-  using Announce = std::function<void(pid_t pid, const model::Mapping&, const model::Module&, bool new_module)>;
+  using Announce =
+      std::function<void(pid_t pid, const model::Mapping&, const model::Module&, bool new_module)>;
 
   AddressSpaces(const os::ProcFs& proc, Announce announce);
 
@@ -52,8 +53,8 @@ class AddressSpaces {
 
   void add(pid_t pid, uint64_t start, uint64_t end, uint64_t offset, const std::string& path,
            const std::string& build_id);
-  model::ModuleId intern(model::ModuleKind kind, const std::string& path, const std::string& build_id,
-                         bool& is_new);
+  model::ModuleId intern(model::ModuleKind kind, const std::string& path,
+                         const std::string& build_id, bool& is_new);
   std::string build_id_of(pid_t pid, uint64_t start, uint64_t end, const std::string& path,
                           const std::string& file_key);
 

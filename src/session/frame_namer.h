@@ -1,5 +1,5 @@
-// FrameNamer: names new frames in the background while the capture runs, so that little is left to do
-// at its end.
+// FrameNamer: names new frames in the background while the capture runs, so that little is left to
+// do at its end.
 //
 // In: frames, from the thread that builds stacks. Out: Locations in the run file.
 // Threads: add() from anywhere; one thread of its own does the work; finish() waits for it.

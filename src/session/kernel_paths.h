@@ -1,8 +1,8 @@
 // KernelPaths: where in the kernel a user stack was last seen to block.
 //
-// On servers that switch very often the kernel's part of the stack is taken only in a part of the time
-// (StackPolicy); in the rest a wait gets the path that the same user stack took last, so that over time
-// the paths appear as often as they occur. Bounded memory. Threads: the consumer's.
+// On servers that switch very often the kernel's part of the stack is taken only in a part of the
+// time (StackPolicy); in the rest a wait gets the path that the same user stack took last, so that
+// over time the paths appear as often as they occur. Bounded memory. Threads: the consumer's.
 #pragma once
 
 #include <cstdint>

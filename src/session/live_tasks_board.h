@@ -1,5 +1,5 @@
-// LiveTasksBoard: the consumer's latest list of living processes and threads, for the thread that polls
-// counters. Threads: publish() by one, read() by any.
+// LiveTasksBoard: the consumer's latest list of living processes and threads, for the thread that
+// polls counters. Threads: publish() by one, read() by any.
 #pragma once
 
 #include <mutex>

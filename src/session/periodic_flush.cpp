@@ -1,8 +1,8 @@
 #include "session/periodic_flush.h"
 
-#include <pthread.h>
-
 #include <chrono>
+
+#include <pthread.h>
 
 namespace assay::session {
 

@@ -15,7 +15,8 @@ constexpr int kMostProcessesWithFacts = 64;
 
 void ProcessRegister::put_process(const model::Process& process) {
   model::Process complete = process;
-  if (complete.end_ns == model::kStillRunning) complete.build_id = build_id(process.pid, process.exe);
+  if (complete.end_ns == model::kStillRunning)
+    complete.build_id = build_id(process.pid, process.exe);
   if (complete.build_id.empty()) complete.build_id = build_ids_[process.exe];
   writer_.put_process(complete);
   if (process.id.value < next_process_) return;
@@ -28,7 +29,8 @@ std::string ProcessRegister::build_id(pid_t pid, const std::string& exe) {
   if (exe.empty()) return "";  // launched and not yet executed
   auto [it, added] = build_ids_.try_emplace(exe);
   if (added) {
-    UniqueFd file(::open(fmt::format("{}/{}/exe", proc_.root(), pid).c_str(), O_RDONLY | O_CLOEXEC));
+    UniqueFd file(
+        ::open(fmt::format("{}/{}/exe", proc_.root(), pid).c_str(), O_RDONLY | O_CLOEXEC));
     auto read = file.valid() ? os::read_build_id(file.get()) : Result<std::string>("");
     if (read) it->second = *read;
   }
@@ -48,7 +50,8 @@ void ProcessRegister::write_new_facts() {
   }
   for (const Newcomer& newcomer : newcomers) {
     if (facts_written_++ >= kMostProcessesWithFacts) return;
-    for (const model::Fact& fact : capture::read_process_facts(newcomer.id, newcomer.pid, host_, proc_, cgroups_)) {
+    for (const model::Fact& fact :
+         capture::read_process_facts(newcomer.id, newcomer.pid, host_, proc_, cgroups_)) {
       writer_.add_fact(fact);
     }
   }

@@ -1,9 +1,9 @@
-// ProcessRegister: brings the target's processes and threads into the run, with what can be known of
-// their programs while they live.
+// ProcessRegister: brings the target's processes and threads into the run, with what can be known
+// of their programs while they live.
 //
-// In: the Tracker's values, from the consumer thread. Out: the run file; facts about the machine and
-// about each program, read by whoever calls write_new_facts(), so that the consumer never waits for it.
-// Threads: put_* by one, write_* by another. Failures: what cannot be read is left out.
+// In: the Tracker's values, from the consumer thread. Out: the run file; facts about the machine
+// and about each program, read by whoever calls write_new_facts(), so that the consumer never waits
+// for it. Threads: put_* by one, write_* by another. Failures: what cannot be read is left out.
 #pragma once
 
 #include <deque>

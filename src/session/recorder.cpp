@@ -1,12 +1,12 @@
 #include "session/recorder.h"
 
+#include <algorithm>
+#include <thread>
+
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <thread>
 
 #include "capture/counters/poller.h"
 #include "capture/perf/event_set.h"
@@ -23,13 +23,13 @@
 namespace assay::session {
 namespace {
 
-constexpr int64_t kTickNs = 100 * kNsPerMs;       // how often the end of the capture is looked for
-constexpr int64_t kPublishNs = 200 * kNsPerMs;    // how often the list of living threads is renewed
-constexpr int64_t kOpenWaitsNs = kNsPerSecond;    // how often waits that are still open are noted
-constexpr int64_t kResyncNs = 2 * kNsPerSecond;   // how often /proc is asked again after a loss
-constexpr int64_t kPolicyNs = 200 * kNsPerMs;     // how often what is taken of stacks is reconsidered
-constexpr int64_t kSnapshotNs = 50 * kNsPerMs;    // blocked threads' stacks where switches give none
-constexpr int64_t kSnapshotSliceNs = 5 * kNsPerMs;   // at most this long at once, then records again
+constexpr int64_t kTickNs = 100 * kNsPerMs;      // how often the end of the capture is looked for
+constexpr int64_t kPublishNs = 200 * kNsPerMs;   // how often the list of living threads is renewed
+constexpr int64_t kOpenWaitsNs = kNsPerSecond;   // how often waits that are still open are noted
+constexpr int64_t kResyncNs = 2 * kNsPerSecond;  // how often /proc is asked again after a loss
+constexpr int64_t kPolicyNs = 200 * kNsPerMs;   // how often what is taken of stacks is reconsidered
+constexpr int64_t kSnapshotNs = 50 * kNsPerMs;  // blocked threads' stacks where switches give none
+constexpr int64_t kSnapshotSliceNs = 5 * kNsPerMs;  // at most this long at once, then records again
 constexpr int64_t kLaunchedGraceNs = 5 * kNsPerSecond;
 
 std::vector<int> online_cpus() {
@@ -179,27 +179,28 @@ Result<void> Recorder::open_run() {
 
 void Recorder::build_stages() {
   processes_ = std::make_unique<ProcessRegister>(proc_, *writer_);
-  tracker_ = std::make_unique<target::Tracker>(proc_, *processes_, options_.target.include_children);
+  tracker_ =
+      std::make_unique<target::Tracker>(proc_, *processes_, options_.target.include_children);
   symbol::Options symbols;
   symbols.cache_dir = options_.cache_dir;
   symbolizer_ = symbol::Symbolizer::create(symbols);
   unwinder_ = unwind::Unwinder::create(options_.cache_dir);
   namer_ = std::make_unique<FrameNamer>(*symbolizer_, *writer_);
   spaces_ = std::make_unique<AddressSpaces>(
-      proc_, [this](pid_t pid, const model::Mapping& mapping, const model::Module& module, bool is_new) {
-        announce(pid, mapping, module, is_new);
-      });
+      proc_, [this](pid_t pid, const model::Mapping& mapping, const model::Module& module,
+                    bool is_new) { announce(pid, mapping, module, is_new); });
   stacks_ = std::make_unique<StackBuilder>(
       *spaces_, *unwinder_, *writer_,
       [this](model::FrameId id, const model::Frame& frame) { namer_->add(id, frame); });
   sites_ = std::make_unique<WaitSites>(proc_, *symbolizer_, spaces_->kernel());
-  // Tables are built before the window opens, so that the consumer need not stop for them; the first
-  // kernel name makes the symbolizer read all of them.
+  // Tables are built before the window opens, so that the consumer need not stop for them; the
+  // first kernel name makes the symbolizer read all of them.
   (void)symbolizer_->resolve(spaces_->kernel(), 0);
   for (const target::ResolvedProcess& process : resolved_.processes) spaces_->load(process.pid);
 }
 
-void Recorder::announce(pid_t pid, const model::Mapping& mapping, const model::Module& module, bool is_new) {
+void Recorder::announce(pid_t pid, const model::Mapping& mapping, const model::Module& module,
+                        bool is_new) {
   if (is_new) {
     writer_->add_module(module);
     symbolizer_->add_module(pid, mapping, module);
@@ -240,7 +241,8 @@ Result<void> Recorder::open_events() {
 void Recorder::note_limits() {
   for (const model::QualityNote& note : events_->notes()) writer_->add_note(note);
   if (events_->untracked_threads() > 0) {
-    writer_->add_loss({model::LossKind::untracked_threads, -1, info_.window_begin_ns, events_->untracked_threads()});
+    writer_->add_loss({model::LossKind::untracked_threads, -1, info_.window_begin_ns,
+                       events_->untracked_threads()});
   }
 }
 
@@ -254,7 +256,8 @@ void Recorder::abandon_run() {
 }
 
 Result<void> Recorder::begin_window() {
-  reader_ = std::make_unique<capture::RingReader>(events_->sources(), capture::RingReader::Limits{});
+  reader_ =
+      std::make_unique<capture::RingReader>(events_->sources(), capture::RingReader::Limits{});
   reader_->start();
   if (auto enabled = events_->enable(); !enabled) return enabled;
   info_.window_begin_ns = monotonic_ns();
@@ -265,8 +268,9 @@ Result<void> Recorder::begin_window() {
   writer_->set_info(info_);
   note_limits();
   complete_until_ = info_.window_begin_ns;
-  recording_ = std::make_unique<Recording>(
-      Recording::Parts{proc_, *events_, *spaces_, *unwinder_, *stacks_, *sites_, *tracker_, *writer_}, info_.window_begin_ns);
+  recording_ = std::make_unique<Recording>(Recording::Parts{proc_, *events_, *spaces_, *unwinder_,
+                                                            *stacks_, *sites_, *tracker_, *writer_},
+                                           info_.window_begin_ns);
   adopt_target();
   recording_->add_existing_threads();
   if (launched_) {
@@ -284,11 +288,12 @@ Result<void> Recorder::begin_window() {
   return {};
 }
 
-// The events are on now: what was forked since the target was listed is found by listing again, what
-// is forked from here on has a record.
+// The events are on now: what was forked since the target was listed is found by listing again,
+// what is forked from here on has a record.
 void Recorder::adopt_target() {
   if (launched_) {
-    tracker_->adopt_launched(launched_->pid(), options_.target.command.front(), info_.window_begin_ns);
+    tracker_->adopt_launched(launched_->pid(), options_.target.command.front(),
+                             info_.window_begin_ns);
     return;
   }
   tracker_->adopt(resolved_, info_.window_begin_ns);
@@ -306,7 +311,8 @@ void Recorder::adopt_target() {
 
 void Recorder::consume() {
   pthread_setname_np(pthread_self(), "assay-consumer");
-  // Among thousands of runnable threads an ordinary one would fall behind the rings. Needs privilege.
+  // Among thousands of runnable threads an ordinary one would fall behind the rings. Needs
+  // privilege.
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), -10);
   while (auto batch = reader_->next()) {
     TimeNs now = batch->drained_at;
@@ -357,14 +363,16 @@ void Recorder::publish_live_tasks() {
 }
 
 std::string Recorder::wait_for_end() {
-  TimeNs deadline = options_.duration_ns > 0 ? info_.window_begin_ns + options_.duration_ns : INT64_MAX;
+  TimeNs deadline =
+      options_.duration_ns > 0 ? info_.window_begin_ns + options_.duration_ns : INT64_MAX;
   while (true) {
     TimeNs now = monotonic_ns();
     if (now >= deadline) return "time";
     if (stop_) return "interrupted";
     if (flush_->error()) return "write failed";
     if (launched_ && !launched_exit_) launched_exit_ = launched_->poll();
-    if (target_gone_ || (launched_exit_ && !options_.target.include_children)) return "target exited";
+    if (target_gone_ || (launched_exit_ && !options_.target.include_children))
+      return "target exited";
     counters_->poll(now);
     processes_->write_new_facts();
     show("recording");
@@ -383,8 +391,11 @@ Result<RecordOutcome> Recorder::end_window(const std::string& reason) {
   info_.finished = true;
   recording_->finish(info_.window_end_ns);
   if (stack_policy_->filled_in_kernel_stacks()) {
-    writer_->add_note({"kernel stacks", "the machine switched more than 3,000 times a second: kernel frames of waits were "
-                       "taken in a tenth of the time, and in the rest are those of the same user stack before", ""});
+    writer_->add_note(
+        {"kernel stacks",
+         "the machine switched more than 3,000 times a second: kernel frames of waits were "
+         "taken in a tenth of the time, and in the rest are those of the same user stack before",
+         ""});
   }
   stop_launched();
   show("naming");

@@ -6,9 +6,9 @@
 //   writer thread    commits to the run file every second     (run::Writer::flush)
 //   calling thread   waits for the end, polls counters, shows progress
 //
-// Ends by time, by request (`stop`), when the target is gone, or when the disk is full; whatever the
-// reason, what was captured is in the file and the file opens. Never stops or signals the target,
-// except a command it launched itself and only when it is told to stop.
+// Ends by time, by request (`stop`), when the target is gone, or when the disk is full; whatever
+// the reason, what was captured is in the file and the file opens. Never stops or signals the
+// target, except a command it launched itself and only when it is told to stop.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ namespace assay::session {
 
 struct RecordOptions {
   target::TargetSpec target;
-  std::string target_text;       // as the user wrote it, for the run's header
+  std::string target_text;  // as the user wrote it, for the run's header
   std::string command_line;
   int64_t duration_ns = 30'000'000'000;  // 0: until stopped or the target ends
   int64_t warmup_ns = 0;
@@ -33,9 +33,9 @@ struct RecordOptions {
   std::string output;
   bool overwrite = false;
   bool wakeups = true;
-  bool per_task = false;         // follow the target's threads even where whole CPUs could be sampled
-  bool unprivileged = false;     // behave as if no privilege were there (for tests and comparisons)
-  std::string cache_dir;         // unwind tables and symbols by build id; empty: none
+  bool per_task = false;      // follow the target's threads even where whole CPUs could be sampled
+  bool unprivileged = false;  // behave as if no privilege were there (for tests and comparisons)
+  std::string cache_dir;      // unwind tables and symbols by build id; empty: none
 };
 
 struct RecordProgress {

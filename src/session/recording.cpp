@@ -23,10 +23,11 @@ model::StackEnd missing_stack(const capture::EventSet& events) {
 Recording::Recording(const Parts& parts, TimeNs window_begin)
     : parts_(parts),
       window_begin_(window_begin),
-      off_cpu_(window_begin, parts.stacks.marker(missing_stack(parts.events)), [this](const model::Wait& wait) {
-        counts_.waits.fetch_add(1, std::memory_order_relaxed);
-        parts_.writer.add_wait(wait);
-      }) {}
+      off_cpu_(window_begin, parts.stacks.marker(missing_stack(parts.events)),
+               [this](const model::Wait& wait) {
+                 counts_.waits.fetch_add(1, std::memory_order_relaxed);
+                 parts_.writer.add_wait(wait);
+               }) {}
 
 void Recording::add_existing_threads() {
   for (pid_t tid : parts_.tracker.tids()) {
@@ -82,7 +83,8 @@ void Recording::consume(capture::Batch batch) {
   uint64_t late_before = records_.late();
   TimeNs now = batch.drained_at;
   records_.add(std::move(batch), [this](std::span<const std::byte> bytes) { handle(bytes); });
-  if (records_.late() > late_before) add_loss(LossKind::out_of_order, -1, now, records_.late() - late_before);
+  if (records_.late() > late_before)
+    add_loss(LossKind::out_of_order, -1, now, records_.late() - late_before);
 }
 
 void Recording::finish(TimeNs window_end) {
@@ -94,15 +96,19 @@ void Recording::finish(TimeNs window_end) {
 
 std::vector<model::Wait> Recording::open_waits() const {
   std::vector<model::Wait> open;
-  off_cpu_.for_each_open_wait(records_.released_until(), [&](const model::Wait& wait) { open.push_back(wait); });
+  off_cpu_.for_each_open_wait(records_.released_until(),
+                              [&](const model::Wait& wait) { open.push_back(wait); });
   return open;
 }
 
-void Recording::resynchronise(TimeNs now) { parts_.tracker.resync(now); }
+void Recording::resynchronise(TimeNs now) {
+  parts_.tracker.resync(now);
+}
 
 const target::TrackedTask* Recording::task_of(const capture::RecordHead& head) {
   const target::TrackedTask* task = parts_.tracker.find_or_adopt(head.pid, head.tid, head.time);
-  if (task != nullptr && !off_cpu_.knows(task->thread)) off_cpu_.existing_thread(task->thread, head.time);
+  if (task != nullptr && !off_cpu_.knows(task->thread))
+    off_cpu_.existing_thread(task->thread, head.time);
   return task;
 }
 
@@ -116,9 +122,12 @@ bool Recording::ran_throughout(ThreadId thread) const {
 }
 
 void Recording::count_losses(const capture::Batch& batch) {
-  for (const auto& loss : batch.ring_losses) add_loss(LossKind::ring_records, loss.cpu, batch.drained_at, loss.records);
-  if (batch.dropped_samples > 0) add_loss(LossKind::dropped_samples, -1, batch.drained_at, batch.dropped_samples);
-  if (batch.cut_stacks > 0) add_loss(LossKind::dropped_stacks, -1, batch.drained_at, batch.cut_stacks);
+  for (const auto& loss : batch.ring_losses)
+    add_loss(LossKind::ring_records, loss.cpu, batch.drained_at, loss.records);
+  if (batch.dropped_samples > 0)
+    add_loss(LossKind::dropped_samples, -1, batch.drained_at, batch.dropped_samples);
+  if (batch.cut_stacks > 0)
+    add_loss(LossKind::dropped_stacks, -1, batch.drained_at, batch.cut_stacks);
   if (batch.malformed > 0) add_loss(LossKind::malformed, -1, batch.drained_at, batch.malformed);
   if (batch.throttled > 0) add_loss(LossKind::throttled, -1, batch.drained_at, batch.throttled);
 }
@@ -159,7 +168,8 @@ void Recording::handle_sample(const capture::RecordHead& head, capture::SampleRe
     const target::TrackedTask* woken = parts_.tracker.find(parts_.events.woken_tid(sample.raw));
     if (woken == nullptr) return;
     const target::TrackedTask* waker = parts_.tracker.find(head.tid);
-    off_cpu_.woken(woken->thread, head.time, waker == nullptr ? model::Wait::kNoWaker : waker->thread);
+    off_cpu_.woken(woken->thread, head.time,
+                   waker == nullptr ? model::Wait::kNoWaker : waker->thread);
     return;
   }
   if (is_switch) {
@@ -175,8 +185,8 @@ void Recording::handle_on_cpu(const capture::RecordHead& head, capture::SampleRe
   off_cpu_.running_sample(task->thread, head.time);
   counts_.samples.fetch_add(1, std::memory_order_relaxed);
   model::StackId stack = parts_.stacks.build(head.pid, head.tid, sample, head.time);
-  parts_.writer.add_sample(
-      {head.time, task->thread, stack, parts_.events.sample_period_ns(), static_cast<uint16_t>(head.cpu)});
+  parts_.writer.add_sample({head.time, task->thread, stack, parts_.events.sample_period_ns(),
+                            static_cast<uint16_t>(head.cpu)});
 }
 
 void Recording::handle_off_cpu(const capture::RecordHead& head, capture::SampleRecord& sample) {
@@ -185,15 +195,18 @@ void Recording::handle_off_cpu(const capture::RecordHead& head, capture::SampleR
     bool has_stack = sample.registers.known != 0 || !sample.kernel_chain.empty();
     if (has_stack) {
       model::StackId stack = parts_.stacks.build(head.pid, head.tid, sample, head.time);
-      off_cpu_.stack_at_switch(task->thread, head.time, parts_.sites.site(head.pid, sample, stack, head.time));
+      off_cpu_.stack_at_switch(task->thread, head.time,
+                               parts_.sites.site(head.pid, sample, stack, head.time));
     }
     if (change) off_cpu_.switched_out(task->thread, head.time, change->preempted);
   }
   if (!change) return;  // SWITCH records tell the rest
-  if (const target::TrackedTask* next = parts_.tracker.find(change->to)) off_cpu_.switched_in(next->thread, head.time);
+  if (const target::TrackedTask* next = parts_.tracker.find(change->to))
+    off_cpu_.switched_in(next->thread, head.time);
 }
 
-void Recording::handle_switch(const capture::RecordHead& head, const capture::SwitchRecord& record) {
+void Recording::handle_switch(const capture::RecordHead& head,
+                              const capture::SwitchRecord& record) {
   if (!in_window(head.time)) return;
   const target::TrackedTask* task = task_of(head);
   if (task == nullptr) return;
@@ -204,8 +217,8 @@ void Recording::handle_switch(const capture::RecordHead& head, const capture::Sw
   }
 }
 
-// While one event takes over from the other, both record a switch. Two real ones of the same thread on
-// the same CPU are further apart.
+// While one event takes over from the other, both record a switch. Two real ones of the same thread
+// on the same CPU are further apart.
 bool Recording::is_repeated(const capture::RecordHead& head) {
   constexpr TimeNs kTooSoon = 2 * kNsPerUs;
   if (head.cpu >= switch_began_.size()) switch_began_.resize(head.cpu + 1);
@@ -216,7 +229,8 @@ bool Recording::is_repeated(const capture::RecordHead& head) {
   return repeated;
 }
 
-// One moment for both sides of a switch, so that the time it takes is neither lost nor counted twice.
+// One moment for both sides of a switch, so that the time it takes is neither lost nor counted
+// twice.
 TimeNs Recording::switch_time(const capture::RecordHead& head) const {
   constexpr TimeNs kLongestSwitch = 200 * kNsPerUs;
   bool per_cpu = parts_.events.tier() == capture::Tier::per_cpu;

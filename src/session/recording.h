@@ -1,5 +1,5 @@
-// Recording: the consumer side of a running capture. Records in time order become samples and waits in
-// the run file.
+// Recording: the consumer side of a running capture. Records in time order become samples and waits
+// in the run file.
 //
 // In: batches of the RingReader. Out: everything the run holds about threads' time. It knows the
 // target's processes and threads (Tracker), their address spaces, and builds and classifies stacks.
@@ -96,8 +96,8 @@ class Recording {
     capture::WaitSite site;
   };
   std::deque<pid_t> unseen_;  // tids whose first snapshot is still to be taken
-  // When the CPU last began to switch: the kernel's own accounting changes over there, a moment before
-  // the switch records are written.
+  // When the CPU last began to switch: the kernel's own accounting changes over there, a moment
+  // before the switch records are written.
   struct SwitchBegin {
     TimeNs time = 0;
     pid_t tid = -1;

@@ -27,7 +27,8 @@ StackId StackBuilder::build(pid_t pid, pid_t tid, capture::SampleRecord& sample,
   raw.fp_chain = sample.user_chain;
   StackId stack = push_user(raw, now);
   if (sample.kind == capture::EventKind::off_cpu) kernel_paths_.learn(stack, sample.kernel_chain);
-  if (sample.kind == capture::EventKind::off_cpu_bare) sample.kernel_chain = kernel_paths_.recall(stack);
+  if (sample.kind == capture::EventKind::off_cpu_bare)
+    sample.kernel_chain = kernel_paths_.recall(stack);
   // Outermost first; every kernel address but the leaf's is a return address.
   for (size_t i = sample.kernel_chain.size(); i-- > 0;) {
     stack = push(stack, spaces_.kernel(), sample.kernel_chain[i] - (i == 0 ? 0 : 1));
@@ -35,10 +36,13 @@ StackId StackBuilder::build(pid_t pid, pid_t tid, capture::SampleRecord& sample,
   return stack;
 }
 
-StackId StackBuilder::build_user(const unwind::RawStack& raw, TimeNs now) { return push_user(raw, now); }
+StackId StackBuilder::build_user(const unwind::RawStack& raw, TimeNs now) {
+  return push_user(raw, now);
+}
 
 StackId StackBuilder::push_user(const unwind::RawStack& raw, TimeNs now) {
-  if (raw.registers.known == 0 && raw.fp_chain.empty()) return {};  // a kernel thread, or one exiting
+  if (raw.registers.known == 0 && raw.fp_chain.empty())
+    return {};  // a kernel thread, or one exiting
   const unwind::UserStack& user = unwinder_.unwind(raw, spaces_.of(raw.pid));
   // Without a copy (it was cut to save time) frame pointers are all there is, whatever the code.
   if (user.used_frame_pointers && !raw.copy.empty()) ++needs_.frame_pointer_stacks;
@@ -62,7 +66,8 @@ void StackBuilder::note_short_copy(const unwind::RawStack& raw, const unwind::Us
   uint64_t hole = raw.registers.sp() + raw.copy.size();
   if (raw.copy.empty() || hole % kPage != 0 || user.copy_needed <= raw.copy.size()) return;
   if (touched_.size() >= kMostHoles) touched_.clear();
-  if (touched_.insert(hole).second) os::touch_pages(raw.pid, hole, raw.registers.sp() + user.copy_needed);
+  if (touched_.insert(hole).second)
+    os::touch_pages(raw.pid, hole, raw.registers.sp() + user.copy_needed);
 }
 
 StackBuilder::Needs StackBuilder::take_needs() {

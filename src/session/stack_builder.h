@@ -1,16 +1,16 @@
 // StackBuilder: a sample's kernel chain and user stack become one interned stack.
 //
-// In: records of the capture, with the address spaces of their time. Out: a StackId; every new frame
-// and stack node goes to the run file once, every new frame to whoever names it.
-// Threads: one owner.
+// In: records of the capture, with the address spaces of their time. Out: a StackId; every new
+// frame and stack node goes to the run file once, every new frame to whoever names it. Threads: one
+// owner.
 #pragma once
-
-#include <sys/types.h>
 
 #include <functional>
 #include <span>
 #include <unordered_set>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "capture/perf/record.h"
 #include "model/stack.h"
@@ -25,7 +25,8 @@ class StackBuilder {
  public:
   using NewFrame = std::function<void(model::FrameId, const model::Frame&)>;
 
-  StackBuilder(AddressSpaces& spaces, unwind::Unwinder& unwinder, run::Writer& writer, NewFrame new_frame);
+  StackBuilder(AddressSpaces& spaces, unwind::Unwinder& unwinder, run::Writer& writer,
+               NewFrame new_frame);
 
   // The whole stack of a sample. A bare switch, which comes without the kernel's part, gets the one
   // that its user stack had last; `sample.kernel_chain` is then set to it.
@@ -36,7 +37,7 @@ class StackBuilder {
   // What the stacks so far had and wanted, for choosing what to take of the next ones.
   struct Needs {
     uint64_t frame_pointer_stacks = 0;  // had frames that only frame pointers gave
-    uint32_t copy_bytes = 0;            // would have let the walk go on that ended furthest out; since asked
+    uint32_t copy_bytes = 0;  // would have let the walk go on that ended furthest out; since asked
   };
   Needs take_needs();
 

@@ -9,10 +9,11 @@ namespace {
 
 constexpr uint32_t kLargestCopy = 32 * 1024;
 constexpr uint32_t kBeyond = 256;
-constexpr uint64_t kFewestStacks = 50;          // fewer tell nothing
-constexpr uint64_t kToleratedCutOneIn = 500;    // 0.2 %
-constexpr uint64_t kFramePointersOneIn = 20;    // 5 %
-constexpr double kRateOfAllKernelStacks = 3000;  // switches a second on the machine: about 1 % of a CPU
+constexpr uint64_t kFewestStacks = 50;        // fewer tell nothing
+constexpr uint64_t kToleratedCutOneIn = 500;  // 0.2 %
+constexpr uint64_t kFramePointersOneIn = 20;  // 5 %
+constexpr double kRateOfAllKernelStacks =
+    3000;  // switches a second on the machine: about 1 % of a CPU
 constexpr int kTicksPerKernelStack = 10;
 
 }  // namespace
@@ -23,7 +24,8 @@ void StackPolicy::reconsider(const unwind::UnwindStats& stats, const StackBuilde
   stacks_before_ = stats.stacks;
   uint64_t cut_now = stats.ended[static_cast<int>(model::StackEnd::copy_too_short)];
   uint64_t cut = cut_now - std::exchange(cut_before_, cut_now);
-  uint64_t walked = needs.frame_pointer_stacks - std::exchange(frame_pointers_before_, needs.frame_pointer_stacks);
+  uint64_t walked = needs.frame_pointer_stacks -
+                    std::exchange(frame_pointers_before_, needs.frame_pointer_stacks);
 
   uint32_t copy_bytes = events_.off_cpu_copy_bytes();
   bool user_chain = events_.off_cpu_user_chain() || walked * kFramePointersOneIn > stacks;
@@ -32,7 +34,8 @@ void StackPolicy::reconsider(const unwind::UnwindStats& stats, const StackBuilde
     uint32_t wanted = std::bit_ceil(std::max(needs.copy_bytes + kBeyond, copy_bytes * 2));
     copy_bytes = std::min(wanted, kLargestCopy);
   }
-  if (copy_bytes == events_.off_cpu_copy_bytes() && user_chain == events_.off_cpu_user_chain()) return;
+  if (copy_bytes == events_.off_cpu_copy_bytes() && user_chain == events_.off_cpu_user_chain())
+    return;
   (void)events_.set_off_cpu_stacks(copy_bytes, user_chain);  // on failure the old event goes on
 }
 

@@ -1,18 +1,17 @@
-// StackPolicy: what is taken of a user's stack at every context switch: as little as complete stacks
-// allow.
+// StackPolicy: what is taken of a user's stack at every context switch: as little as complete
+// stacks allow.
 //
-// A small copy of the stack is unwound by call-frame information. The copy grows when too many walks end
-// where it ends; joins with earlier stacks make up for the few that are deeper. The kernel's walk along
-// frame pointers is asked for only where code without call-frame information turns up (Go, JIT): on
-// other code it costs page faults and finds rubbish. The kernel's part of the stack, the dearest part of
-// a record, is taken at every switch up to a rate, and above it in a tenth of the time (KernelPaths
-// fills in the rest). Threads: the consumer's.
+// A small copy of the stack is unwound by call-frame information. The copy grows when too many
+// walks end where it ends; joins with earlier stacks make up for the few that are deeper. The
+// kernel's walk along frame pointers is asked for only where code without call-frame information
+// turns up (Go, JIT): on other code it costs page faults and finds rubbish. The kernel's part of
+// the stack, the dearest part of a record, is taken at every switch up to a rate, and above it in a
+// tenth of the time (KernelPaths fills in the rest). Threads: the consumer's.
 #pragma once
 
 #include <cstdint>
 
 #include "base/clock.h"
-
 #include "capture/perf/event_set.h"
 #include "session/stack_builder.h"
 #include "unwind/unwinder.h"

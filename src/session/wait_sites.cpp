@@ -1,9 +1,9 @@
 #include "session/wait_sites.h"
 
-#include <sys/syscall.h>
-
 #include <algorithm>
 #include <array>
+
+#include <sys/syscall.h>
 
 #include "model/syscalls.h"
 
@@ -17,27 +17,41 @@ struct Hint {
   uint16_t syscall;
 };
 
-// Entry functions may have been left by a tail call; these only ever run on behalf of one call (or of
-// one family, named by its usual member).
+// Entry functions may have been left by a tail call; these only ever run on behalf of one call (or
+// of one family, named by its usual member).
 constexpr std::array kHints{
-    Hint{"do_futex", SYS_futex},           Hint{"futex_wait", SYS_futex},
-    Hint{"do_epoll_wait", SYS_epoll_wait}, Hint{"ep_poll", SYS_epoll_wait},
-    Hint{"do_sys_poll", SYS_poll},         Hint{"do_select", SYS_select},
-    Hint{"core_sys_select", SYS_select},   Hint{"hrtimer_nanosleep", SYS_clock_nanosleep},
-    Hint{"do_wait", SYS_wait4},            Hint{"kernel_wait4", SYS_wait4},
-    Hint{"ksys_read", SYS_read},           Hint{"ksys_write", SYS_write},
-    Hint{"do_accept", SYS_accept4},        Hint{"__sys_accept4", SYS_accept4},
-    Hint{"__sys_recvmsg", SYS_recvmsg},    Hint{"__sys_recvfrom", SYS_recvfrom},
-    Hint{"__sys_sendmsg", SYS_sendmsg},    Hint{"__sys_sendto", SYS_sendto},
-    Hint{"do_fsync", SYS_fsync},           Hint{"do_sigtimedwait", SYS_rt_sigtimedwait},
+    Hint{"do_futex", SYS_futex},
+    Hint{"futex_wait", SYS_futex},
+    Hint{"do_epoll_wait", SYS_epoll_wait},
+    Hint{"ep_poll", SYS_epoll_wait},
+    Hint{"do_sys_poll", SYS_poll},
+    Hint{"do_select", SYS_select},
+    Hint{"core_sys_select", SYS_select},
+    Hint{"hrtimer_nanosleep", SYS_clock_nanosleep},
+    Hint{"do_wait", SYS_wait4},
+    Hint{"kernel_wait4", SYS_wait4},
+    Hint{"ksys_read", SYS_read},
+    Hint{"ksys_write", SYS_write},
+    Hint{"do_accept", SYS_accept4},
+    Hint{"__sys_accept4", SYS_accept4},
+    Hint{"__sys_recvmsg", SYS_recvmsg},
+    Hint{"__sys_recvfrom", SYS_recvfrom},
+    Hint{"__sys_sendmsg", SYS_sendmsg},
+    Hint{"__sys_sendto", SYS_sendto},
+    Hint{"do_fsync", SYS_fsync},
+    Hint{"do_sigtimedwait", SYS_rt_sigtimedwait},
 };
 
 constexpr std::array kDescriptorCalls{
-    SYS_read,     SYS_write,    SYS_pread64,     SYS_pwrite64,   SYS_readv,      SYS_writev,    SYS_preadv,
-    SYS_pwritev,  SYS_preadv2,  SYS_pwritev2,    SYS_recvfrom,   SYS_sendto,     SYS_recvmsg,   SYS_sendmsg,
-    SYS_recvmmsg, SYS_sendmmsg, SYS_accept,      SYS_accept4,    SYS_connect,    SYS_sendfile,  SYS_splice,
-    SYS_fsync,    SYS_fdatasync, SYS_sync_file_range, SYS_flock, SYS_ioctl,      SYS_ftruncate, SYS_fallocate,
-    SYS_getdents64, SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_io_uring_enter, SYS_close};
+    SYS_read,           SYS_write,      SYS_pread64,     SYS_pwrite64,
+    SYS_readv,          SYS_writev,     SYS_preadv,      SYS_pwritev,
+    SYS_preadv2,        SYS_pwritev2,   SYS_recvfrom,    SYS_sendto,
+    SYS_recvmsg,        SYS_sendmsg,    SYS_recvmmsg,    SYS_sendmmsg,
+    SYS_accept,         SYS_accept4,    SYS_connect,     SYS_sendfile,
+    SYS_splice,         SYS_fsync,      SYS_fdatasync,   SYS_sync_file_range,
+    SYS_flock,          SYS_ioctl,      SYS_ftruncate,   SYS_fallocate,
+    SYS_getdents64,     SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_pwait2,
+    SYS_io_uring_enter, SYS_close};
 
 const std::unordered_map<std::string_view, uint16_t>& numbers_by_name() {
   static const auto* numbers = [] {
@@ -85,8 +99,8 @@ uint16_t WaitSites::syscall_at(uint64_t kernel_address) {
   return it->second;
 }
 
-capture::WaitSite WaitSites::site(pid_t pid, const capture::SampleRecord& sample, model::StackId stack,
-                                  TimeNs now) {
+capture::WaitSite WaitSites::site(pid_t pid, const capture::SampleRecord& sample,
+                                  model::StackId stack, TimeNs now) {
   capture::WaitSite site;
   site.stack = stack;
   for (size_t i = sample.kernel_chain.size(); i-- > 0;) {
@@ -98,11 +112,13 @@ capture::WaitSite WaitSites::site(pid_t pid, const capture::SampleRecord& sample
   return site;
 }
 
-capture::WaitSite WaitSites::site(pid_t pid, const os::ThreadSnapshot& snapshot, model::StackId stack) {
+capture::WaitSite WaitSites::site(pid_t pid, const os::ThreadSnapshot& snapshot,
+                                  model::StackId stack) {
   capture::WaitSite site;
   site.stack = stack;
   if (snapshot.syscall.number >= 0 && snapshot.syscall.number < kNoSyscall) {
-    describe(pid, static_cast<uint16_t>(snapshot.syscall.number), snapshot.syscall.args[0], snapshot.time, site);
+    describe(pid, static_cast<uint16_t>(snapshot.syscall.number), snapshot.syscall.args[0],
+             snapshot.time, site);
   }
   return site;
 }

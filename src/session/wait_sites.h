@@ -7,11 +7,11 @@
 // thread, hidden kernel addresses).
 #pragma once
 
-#include <sys/types.h>
-
 #include <string>
 #include <string_view>
 #include <unordered_map>
+
+#include <sys/types.h>
 
 #include "capture/fd_kinds.h"
 #include "capture/off_cpu.h"
@@ -25,13 +25,15 @@ class WaitSites {
  public:
   WaitSites(const os::ProcFs& proc, symbol::Symbolizer& symbolizer, model::ModuleId kernel);
 
-  capture::WaitSite site(pid_t pid, const capture::SampleRecord& sample, model::StackId stack, TimeNs now);
+  capture::WaitSite site(pid_t pid, const capture::SampleRecord& sample, model::StackId stack,
+                         TimeNs now);
   capture::WaitSite site(pid_t pid, const os::ThreadSnapshot& snapshot, model::StackId stack);
   void forget(pid_t pid) { fd_kinds_.forget(pid); }
 
  private:
   uint16_t syscall_at(uint64_t kernel_address);
-  void describe(pid_t pid, uint16_t syscall, uint64_t first_argument, TimeNs now, capture::WaitSite& site);
+  void describe(pid_t pid, uint16_t syscall, uint64_t first_argument, TimeNs now,
+                capture::WaitSite& site);
 
   symbol::Symbolizer& symbolizer_;
   model::ModuleId kernel_;
@@ -39,8 +41,8 @@ class WaitSites {
   std::unordered_map<uint64_t, uint16_t> syscall_by_address_;
 };
 
-// The system call that a kernel function belongs to: "__x64_sys_futex", "do_epoll_wait", "ep_poll"…;
-// kNoSyscall when it tells none.
+// The system call that a kernel function belongs to: "__x64_sys_futex", "do_epoll_wait",
+// "ep_poll"…; kNoSyscall when it tells none.
 uint16_t syscall_of_kernel_function(std::string_view function);
 
 // Whether the call's first argument is a file descriptor it may wait on.

@@ -1,11 +1,10 @@
 // However a capture ends, what it saw is in a file that opens; and the target does not notice.
-#include <signal.h>
-#include <sys/mount.h>
-#include <unistd.h>
-
 #include <filesystem>
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <unistd.h>
 
 #include "harness.h"
 
@@ -20,8 +19,8 @@ class Endings : public testing::Test {
   }
   // A busy program with sleeps, running beside the test.
   std::unique_ptr<Background> start_target(const std::string& seconds = "30") {
-    auto target = std::make_unique<Background>(
-        std::vector<std::string>{program("busy_share"), "--percent", "30", "--for", seconds, "--announce"});
+    auto target = std::make_unique<Background>(std::vector<std::string>{
+        program("busy_share"), "--percent", "30", "--for", seconds, "--announce"});
     EXPECT_NE(target->read_line().find("ready"), std::string::npos);
     return target;
   }
@@ -34,12 +33,14 @@ class Endings : public testing::Test {
 TEST_F(Endings, CtrlCKeepsEverything) {
   auto target = start_target();
   std::string path = run_file("interrupted");
-  Background recording({assay(), "record", "-q", "-o", path, "--for", "60s", "--pid", pid_of(*target)});
+  Background recording(
+      {assay(), "record", "-q", "-o", path, "--for", "60s", "--pid", pid_of(*target)});
   sleep(2);
   recording.signal(SIGINT);
   EXPECT_EQ(recording.wait().exit_code, 0);
   nlohmann::json run_report = report(path);
-  EXPECT_EQ(sql(path, "SELECT value AS v FROM info WHERE key = 'end_reason'").at(0)["v"], "interrupted");
+  EXPECT_EQ(sql(path, "SELECT value AS v FROM info WHERE key = 'end_reason'").at(0)["v"],
+            "interrupted");
   EXPECT_GT(waits_in(path), 10);
   EXPECT_GT(run_report["quality"]["samples"].get<int>(), 10);
   EXPECT_EQ(kill(target->pid(), 0), 0) << "the target goes on";
@@ -49,10 +50,14 @@ TEST_F(Endings, TheTargetsDeathEndsTheCaptureInGoodOrder) {
   Background target({program("dying"), "--after-ms", "1500", "--crash"});
   usleep(300'000);  // it has no word to say before its end
   std::string path = run_file("death");
-  Finished recording = run({assay(), "record", "-q", "-o", path, "--for", "60s", "--pid", std::to_string(target.pid())}, 30);
+  Finished recording = run(
+      {assay(), "record", "-q", "-o", path, "--for", "60s", "--pid", std::to_string(target.pid())},
+      30);
   EXPECT_EQ(recording.exit_code, 0) << recording.err;
-  EXPECT_EQ(sql(path, "SELECT value AS v FROM info WHERE key = 'end_reason'").at(0)["v"], "target exited");
-  EXPECT_EQ(sql(path, "SELECT count(*) AS n FROM process WHERE end_ns IS NULL").at(0)["n"].get<int>(), 0);
+  EXPECT_EQ(sql(path, "SELECT value AS v FROM info WHERE key = 'end_reason'").at(0)["v"],
+            "target exited");
+  EXPECT_EQ(
+      sql(path, "SELECT count(*) AS n FROM process WHERE end_ns IS NULL").at(0)["n"].get<int>(), 0);
 }
 
 TEST_F(Endings, Kill9LeavesARunThatOpens) {
@@ -61,7 +66,8 @@ TEST_F(Endings, Kill9LeavesARunThatOpens) {
     SCOPED_TRACE(round);
     std::string path = run_file("killed");
     std::filesystem::remove(path + "-journal");
-    Background recording({assay(), "record", "-q", "-o", path, "--for", "60s", "--pid", pid_of(*target)});
+    Background recording(
+        {assay(), "record", "-q", "-o", path, "--for", "60s", "--pid", pid_of(*target)});
     usleep(2'300'000 + static_cast<useconds_t>(round) * 130'000);
     recording.signal(SIGKILL);
     recording.wait();
@@ -87,7 +93,9 @@ TEST_F(Endings, AFullDiskIsSaidAndTheRunSoFarIsReadable) {
   Background target({program("pipe_pingpong"), "--for", "60", "--announce"});
   target.read_line();
   std::string path = directory + "/run.assay";
-  Finished recording = run({assay(), "record", "-q", "-o", path, "--for", "40s", "--pid", std::to_string(target.pid())}, 60);
+  Finished recording = run(
+      {assay(), "record", "-q", "-o", path, "--for", "40s", "--pid", std::to_string(target.pid())},
+      60);
   EXPECT_EQ(recording.exit_code, 1);
   EXPECT_NE(recording.err.find("full"), std::string::npos) << recording.err;
   Finished read = run({assay(), "report", path});
@@ -98,7 +106,8 @@ TEST_F(Endings, AFullDiskIsSaidAndTheRunSoFarIsReadable) {
 TEST_F(Endings, ALaunchedCommandPassesItsExitStatusOn) {
   std::string path = run_file("exit");
   EXPECT_EQ(run({assay(), "record", "-q", "-o", path, "--", "sh", "-c", "exit 7"}).exit_code, 7);
-  Finished missing = run({assay(), "record", "-q", "--overwrite", "-o", path, "--", "/no/such/program"});
+  Finished missing =
+      run({assay(), "record", "-q", "--overwrite", "-o", path, "--", "/no/such/program"});
   EXPECT_NE(missing.exit_code, 0);
   EXPECT_NE(missing.err.find("/no/such/program"), std::string::npos) << missing.err;
 }

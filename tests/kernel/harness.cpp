@@ -1,17 +1,16 @@
 #include "harness.h"
 
+#include <chrono>
+#include <filesystem>
+#include <sstream>
+
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <chrono>
-#include <filesystem>
-#include <sstream>
-
-#include <gtest/gtest.h>
 
 extern char** environ;
 
@@ -56,7 +55,8 @@ bool drain(int out, int err, std::chrono::steady_clock::time_point deadline, Fin
   pollfd fds[2] = {{out, POLLIN, 0}, {err, POLLIN, 0}};
   std::string* texts[2] = {&finished.out, &finished.err};
   while (fds[0].fd >= 0 || fds[1].fd >= 0) {
-    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline - std::chrono::steady_clock::now());
     if (left.count() <= 0) return false;
     poll(fds, 2, static_cast<int>(left.count()));
     for (int i = 0; i < 2; ++i) {
@@ -78,7 +78,8 @@ Finished run(const std::vector<std::string>& argv, int limit_s) {
   close(out.write_end);
   close(err.write_end);
   Finished finished;
-  bool ended = drain(out.read_end, err.read_end, std::chrono::steady_clock::now() + std::chrono::seconds(limit_s), finished);
+  bool ended = drain(out.read_end, err.read_end,
+                     std::chrono::steady_clock::now() + std::chrono::seconds(limit_s), finished);
   if (!ended) kill(pid, SIGKILL);
   finished.exit_code = exit_code_of(pid);
   if (!ended) finished.exit_code = 124;
@@ -109,23 +110,31 @@ std::string Background::read_line() {
   return line;
 }
 
-void Background::signal(int number) const { kill(pid_, number); }
+void Background::signal(int number) const {
+  kill(pid_, number);
+}
 
 Finished Background::wait() {
   Finished finished;
   char buffer[65536];
   ssize_t got = 0;
-  while ((got = read(out_, buffer, sizeof buffer)) > 0) finished.out.append(buffer, static_cast<size_t>(got));
+  while ((got = read(out_, buffer, sizeof buffer)) > 0)
+    finished.out.append(buffer, static_cast<size_t>(got));
   finished.exit_code = exit_code_of(pid_);
   pid_ = -1;
   return finished;
 }
 
-std::string assay() { return ASSAY_BINARY; }
-std::string program(const std::string& name) { return std::string(PROGRAMS_DIR) + "/prog_" + name; }
+std::string assay() {
+  return ASSAY_BINARY;
+}
+std::string program(const std::string& name) {
+  return std::string(PROGRAMS_DIR) + "/prog_" + name;
+}
 
 std::string run_file(const std::string& name) {
-  std::filesystem::path directory = std::filesystem::path(testing::TempDir()) / ("assay-kernel-" + std::to_string(getpid()));
+  std::filesystem::path directory =
+      std::filesystem::path(testing::TempDir()) / ("assay-kernel-" + std::to_string(getpid()));
   std::filesystem::create_directories(directory);
   std::filesystem::path path = directory / (name + ".assay");
   std::filesystem::remove(path);
@@ -153,15 +162,16 @@ std::vector<Truth> parse_truths(const std::string& out) {
   for (std::string line; std::getline(lines, line);) {
     auto json = nlohmann::json::parse(line, nullptr, false);
     if (!json.is_object() || !json.contains("wall_ns")) continue;
-    truths.push_back({json["pid"], json["tid"], json["name"], json["begin_ns"], json["wall_ns"], json["cpu_ns"],
-                      json["wait_ns"], json["waits"]});
+    truths.push_back({json["pid"], json["tid"], json["name"], json["begin_ns"], json["wall_ns"],
+                      json["cpu_ns"], json["wait_ns"], json["waits"]});
   }
   return truths;
 }
 
 std::string why_skipped() {
   if (geteuid() != 0) return "skipped: needs root (perf_event_paranoid, other threads' schedstat)";
-  Finished tried = run({assay(), "record", "-q", "-o", run_file("probe"), "--for", "200ms", "--", "sleep", "0.1"});
+  Finished tried = run(
+      {assay(), "record", "-q", "-o", run_file("probe"), "--for", "200ms", "--", "sleep", "0.1"});
   return tried.exit_code == 0 ? "" : "skipped: no capture is possible here: " + tried.err;
 }
 

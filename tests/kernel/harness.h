@@ -1,13 +1,12 @@
 // Runs programs and assay for the tests of tests/kernel, and reads what they print.
 #pragma once
 
-#include <sys/types.h>
-
 #include <map>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
+#include <sys/types.h>
 
 namespace assay::kernel_test {
 
@@ -29,9 +28,9 @@ class Background {
   Background& operator=(const Background&) = delete;
 
   pid_t pid() const { return pid_; }
-  std::string read_line();   // from its stdout; blocks
+  std::string read_line();  // from its stdout; blocks
   void signal(int number) const;
-  Finished wait();           // the rest of its stdout
+  Finished wait();  // the rest of its stdout
 
  private:
   pid_t pid_ = -1;

@@ -21,8 +21,8 @@ class Scale : public testing::Test {
   // Attaches for two seconds to a program that is already running.
   static std::string record(const std::string& name, const Background& target) {
     std::string path = run_file(name);
-    Finished recording =
-        run({assay(), "record", "-q", "-o", path, "--for", "2s", "--pid", std::to_string(target.pid())});
+    Finished recording = run({assay(), "record", "-q", "-o", path, "--for", "2s", "--pid",
+                              std::to_string(target.pid())});
     EXPECT_EQ(recording.exit_code, 0) << recording.err;
     return path;
   }
@@ -33,8 +33,8 @@ TEST_F(Scale, TwoThousandThreads) {
   target.read_line();
   std::string path = record("many_threads", target);
   EXPECT_GE(count(path, "thread"), 2000);
-  // Two thousand busy threads may leave no CPU to keep up with; then it is said, and times stay right:
-  // switches are kept to the last.
+  // Two thousand busy threads may leave no CPU to keep up with; then it is said, and times stay
+  // right: switches are kept to the last.
   if (lost(path) > 0) {
     EXPECT_FALSE(report(path)["quality"]["limits"].empty()) << "loss is said";
   }
@@ -52,12 +52,13 @@ TEST_F(Scale, TwoHundredProcesses) {
 
 TEST_F(Scale, AThousandShortThreadsASecond) {
   std::string path = run_file("churn");
-  Finished recording = run({assay(), "record", "-q", "-o", path, "--", program("thread_churn"), "--per-second",
-                            "1000", "--for", "3"});
+  Finished recording = run({assay(), "record", "-q", "-o", path, "--", program("thread_churn"),
+                            "--per-second", "1000", "--for", "3"});
   ASSERT_EQ(recording.exit_code, 0) << recording.err;
   auto truths = parse_truths(recording.out);
   int64_t threads = count(path, "thread");
-  EXPECT_GE(threads, static_cast<int64_t>(truths.size())) << "each thread that reported itself is in the run";
+  EXPECT_GE(threads, static_cast<int64_t>(truths.size()))
+      << "each thread that reported itself is in the run";
   EXPECT_EQ(lost(path), 0);
 }
 

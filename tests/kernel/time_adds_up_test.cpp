@@ -1,10 +1,10 @@
-// Promise 1: for each thread, on-CPU + run-queue + blocked = wall, and all of it agrees with what the
-// program measured of itself.
+// Promise 1: for each thread, on-CPU + run-queue + blocked = wall, and all of it agrees with what
+// the program measured of itself.
 //
-// Programs are launched by `assay record -- PROGRAM`, so that the capture covers their whole life and
-// both sides speak of the same time. Tolerances: 2 % of the thread's life, plus 20 ms for what lies
-// between a thread's first instruction and its own first clock reading (start-up under load), plus, for
-// on-CPU time from samples, four standard errors of a count of samples.
+// Programs are launched by `assay record -- PROGRAM`, so that the capture covers their whole life
+// and both sides speak of the same time. Tolerances: 2 % of the thread's life, plus 20 ms for what
+// lies between a thread's first instruction and its own first clock reading (start-up under load),
+// plus, for on-CPU time from samples, four standard errors of a count of samples.
 #include <cmath>
 #include <map>
 
@@ -21,8 +21,8 @@ constexpr double kStartUpNs = 20e6;
 
 struct Measured {
   int64_t wall_ns = 0;
-  int64_t waits_ns = 0;      // all of it off the CPU
-  int64_t blocked_ns = 0;    // not preempted: what a program times around a blocking call
+  int64_t waits_ns = 0;    // all of it off the CPU
+  int64_t blocked_ns = 0;  // not preempted: what a program times around a blocking call
   int64_t preempted_ns = 0;
   int64_t samples_ns = 0;
   int64_t samples = 0;
@@ -33,9 +33,11 @@ struct Measured {
 std::map<pid_t, Measured> measure(const std::string& path) {
   std::map<pid_t, Measured> threads;
   nlohmann::json run_report = report(path);
-  for (const auto& thread : run_report["threads"]) threads[thread["tid"]].wall_ns += thread["wall_ns"].get<int64_t>();
-  for (const auto& row : sql(path, "SELECT tid, flags LIKE '%preempted%' AS preempted, count(*) AS n, "
-                                   "sum(duration_ns) AS ns FROM waits GROUP BY 1, 2")) {
+  for (const auto& thread : run_report["threads"])
+    threads[thread["tid"]].wall_ns += thread["wall_ns"].get<int64_t>();
+  for (const auto& row : sql(path,
+                             "SELECT tid, flags LIKE '%preempted%' AS preempted, count(*) AS n, "
+                             "sum(duration_ns) AS ns FROM waits GROUP BY 1, 2")) {
     Measured& thread = threads[row["tid"]];
     int64_t ns = row["ns"];
     thread.waits_ns += ns;
@@ -46,7 +48,8 @@ std::map<pid_t, Measured> measure(const std::string& path) {
       thread.blocked_waits += row["n"].get<int64_t>();
     }
   }
-  for (const auto& row : sql(path, "SELECT tid, count(*) AS n, sum(weight_ns) AS ns FROM samples GROUP BY 1")) {
+  for (const auto& row :
+       sql(path, "SELECT tid, count(*) AS n, sum(weight_ns) AS ns FROM samples GROUP BY 1")) {
     threads[row["tid"]].samples_ns = row["ns"];
     threads[row["tid"]].samples = row["n"];
   }
@@ -73,13 +76,16 @@ class TimeAddsUp : public testing::Test {
   }
 
   // Where the two accounts of a thread differ by more than the tolerance; empty when they agree.
-  // `timed_waits`: the program's own account of its waits is of time off the CPU. Where each wait is
-  // microseconds long it holds the call's own CPU time as well, and life minus CPU time is compared.
+  // `timed_waits`: the program's own account of its waits is of time off the CPU. Where each wait
+  // is microseconds long it holds the call's own CPU time as well, and life minus CPU time is
+  // compared.
   std::string differences(const Truth& truth, bool timed_waits) {
     if (!measured.contains(truth.tid)) return "thread " + truth.name + " is missing from the run\n";
     const Measured& thread = measured[truth.tid];
     double slack = kTolerance * static_cast<double>(truth.wall_ns) + kStartUpNs;
-    double one = thread.samples > 0 ? static_cast<double>(thread.samples_ns) / static_cast<double>(thread.samples) : 1e7;
+    double one = thread.samples > 0
+                     ? static_cast<double>(thread.samples_ns) / static_cast<double>(thread.samples)
+                     : 1e7;
     double sampling = 4 * one * std::sqrt(std::max<double>(1, static_cast<double>(thread.samples)));
     int64_t off_cpu = truth.wall_ns - truth.cpu_ns;
     struct Comparison {
@@ -88,21 +94,25 @@ class TimeAddsUp : public testing::Test {
       double tolerance;
     };
     std::string found;
-    for (const Comparison& c : {Comparison{"life", thread.wall_ns, truth.wall_ns, slack},
-                                Comparison{"on-CPU time by switches", thread.running_ns(), truth.cpu_ns, slack},
-                                timed_waits ? Comparison{"time waited", thread.blocked_ns, truth.wait_ns, slack}
-                                            : Comparison{"time off the CPU", thread.waits_ns, off_cpu, slack},
-                                Comparison{"on-CPU time by samples", thread.samples_ns, truth.cpu_ns, slack + sampling}}) {
+    for (const Comparison& c :
+         {Comparison{"life", thread.wall_ns, truth.wall_ns, slack},
+          Comparison{"on-CPU time by switches", thread.running_ns(), truth.cpu_ns, slack},
+          timed_waits ? Comparison{"time waited", thread.blocked_ns, truth.wait_ns, slack}
+                      : Comparison{"time off the CPU", thread.waits_ns, off_cpu, slack},
+          Comparison{"on-CPU time by samples", thread.samples_ns, truth.cpu_ns,
+                     slack + sampling}}) {
       if (std::abs(static_cast<double>(c.ours - c.theirs)) <= c.tolerance) continue;
-      found += fmt::format("{} {}: {}: {} ms in the run, {} ms by its own clock, tolerance {:.0f} ms\n", truth.name,
-                           truth.tid, c.what, c.ours / 1'000'000, c.theirs / 1'000'000, c.tolerance / 1e6);
+      found += fmt::format(
+          "{} {}: {}: {} ms in the run, {} ms by its own clock, tolerance {:.0f} ms\n", truth.name,
+          truth.tid, c.what, c.ours / 1'000'000, c.theirs / 1'000'000, c.tolerance / 1e6);
     }
     return found;
   }
 
   // A shared machine can take a CPU away for longer than the tolerance, so a run that disagrees is
   // repeated; an error of Assay's would be there every time.
-  void expect_accounts_agree(const std::string& name, const std::vector<std::string>& arguments, bool timed_waits = true) {
+  void expect_accounts_agree(const std::string& name, const std::vector<std::string>& arguments,
+                             bool timed_waits = true) {
     constexpr int kAttempts = 3;
     std::string found;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {

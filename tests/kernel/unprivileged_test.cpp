@@ -1,5 +1,5 @@
-// What an ordinary user gets from his own processes at perf_event_paranoid 2: durations for every wait,
-// user stacks for samples, and a run that says what is missing.
+// What an ordinary user gets from his own processes at perf_event_paranoid 2: durations for every
+// wait, user stacks for samples, and a run that says what is missing.
 #include <filesystem>
 
 #include <gtest/gtest.h>
@@ -18,8 +18,13 @@ class Unprivileged : public testing::Test {
   }
   // Runs a command as nobody, without capabilities.
   static std::vector<std::string> as_nobody(std::vector<std::string> command) {
-    std::vector<std::string> argv{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
-                                  "--bounding-set=-all", "--"};
+    std::vector<std::string> argv{"setpriv",
+                                  "--reuid=65534",
+                                  "--regid=65534",
+                                  "--clear-groups",
+                                  "--inh-caps=-all",
+                                  "--bounding-set=-all",
+                                  "--"};
     argv.insert(argv.end(), command.begin(), command.end());
     return argv;
   }
@@ -29,10 +34,11 @@ TEST_F(Unprivileged, OwnProcessesGiveDurationsAndSayWhatIsMissing) {
   std::string directory = run_file("nobody") + ".d";
   std::filesystem::create_directories(directory);
   std::filesystem::permissions(directory, std::filesystem::perms::all);
-  std::filesystem::permissions(std::filesystem::path(directory).parent_path(), std::filesystem::perms::all);
+  std::filesystem::permissions(std::filesystem::path(directory).parent_path(),
+                               std::filesystem::perms::all);
   std::string path = directory + "/run.assay";
-  Finished recording = run(as_nobody({assay(), "record", "-q", "-o", path, "--", program("busy_share"), "--percent",
-                                      "30", "--for", "2"}));
+  Finished recording = run(as_nobody({assay(), "record", "-q", "-o", path, "--",
+                                      program("busy_share"), "--percent", "30", "--for", "2"}));
   if (recording.exit_code != 0 && recording.err.find("Permission denied") != std::string::npos &&
       recording.err.find("perf") == std::string::npos) {
     GTEST_SKIP() << "skipped: nobody cannot reach the test's files: " << recording.err;
@@ -40,12 +46,15 @@ TEST_F(Unprivileged, OwnProcessesGiveDurationsAndSayWhatIsMissing) {
   ASSERT_EQ(recording.exit_code, 0) << recording.err;
   auto truths = parse_truths(recording.out);
   ASSERT_FALSE(truths.empty());
-  int64_t waited = sql(path, "SELECT coalesce(sum(duration_ns), 0) AS n FROM waits WHERE flags NOT LIKE '%preempted%'")
-                       .at(0)["n"];
+  int64_t waited =
+      sql(path,
+          "SELECT coalesce(sum(duration_ns), 0) AS n FROM waits WHERE flags NOT LIKE '%preempted%'")
+          .at(0)["n"];
   int64_t truth = 0;
   for (const Truth& thread : truths) truth += thread.wait_ns;
   // 5 %: inherited events attach to a thread a moment after it began.
-  EXPECT_NEAR(static_cast<double>(waited), static_cast<double>(truth), 0.05 * static_cast<double>(truth) + 2e7);
+  EXPECT_NEAR(static_cast<double>(waited), static_cast<double>(truth),
+              0.05 * static_cast<double>(truth) + 2e7);
   EXPECT_GT(report(path)["quality"]["samples"].get<int>(), 10);
   auto notes = sql(path, "SELECT count(*) AS n FROM note WHERE topic = 'kernel'");
   EXPECT_EQ(notes.at(0)["n"].get<int>(), 1) << "it says that the kernel's side is missing";
@@ -54,8 +63,9 @@ TEST_F(Unprivileged, OwnProcessesGiveDurationsAndSayWhatIsMissing) {
 TEST_F(Unprivileged, AnotherUsersProcessIsAClearError) {
   Background target({program("sleeper"), "--for", "30", "--announce"});
   target.read_line();
-  Finished recording = run(as_nobody({assay(), "record", "-q", "-o", "/tmp/assay-never-written.assay", "--for", "1s",
-                                      "--pid", std::to_string(target.pid())}));
+  Finished recording =
+      run(as_nobody({assay(), "record", "-q", "-o", "/tmp/assay-never-written.assay", "--for", "1s",
+                     "--pid", std::to_string(target.pid())}));
   EXPECT_EQ(recording.exit_code, 1);
   EXPECT_NE(recording.err.find("try:"), std::string::npos) << recording.err;
   EXPECT_FALSE(std::filesystem::exists("/tmp/assay-never-written.assay"));

@@ -21,7 +21,8 @@ struct Batch {
     uint32_t size = 0;
   };
 
-  TimeNs drained_at = 0;  // when the round began: all earlier records of all rings are in or before it
+  TimeNs drained_at =
+      0;  // when the round began: all earlier records of all rings are in or before it
   std::vector<std::byte> bytes;
   std::vector<Entry> entries;
   // Loss of this round, by ring where the kernel told it.

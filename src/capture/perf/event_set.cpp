@@ -20,24 +20,31 @@ constexpr const char* kParanoidRemedy =
     "run as root, or: sudo sysctl -w kernel.perf_event_paranoid=-1 (until the next boot)";
 constexpr const char* kFilesRemedy = "ulimit -n 1048576";
 
-bool is_denied(const Error& error) { return error.code == EACCES || error.code == EPERM; }
+bool is_denied(const Error& error) {
+  return error.code == EACCES || error.code == EPERM;
+}
 
 }  // namespace
 
 const char* tier_name(Tier tier) {
   switch (tier) {
-    case Tier::per_cpu: return "per CPU";
-    case Tier::per_task: return "per task";
-    case Tier::user_only: return "per task, user code only";
+    case Tier::per_cpu:
+      return "per CPU";
+    case Tier::per_task:
+      return "per task";
+    case Tier::user_only:
+      return "per task, user code only";
   }
   return "?";
 }
 
-EventSet::EventSet(os::PerfKernel& kernel, const EventOptions& options) : kernel_(kernel), options_(options) {
+EventSet::EventSet(os::PerfKernel& kernel, const EventOptions& options)
+    : kernel_(kernel), options_(options) {
   sample_period_ns_ = kNsPerSecond / std::max(1, options_.frequency_hz);
 }
 
-Result<std::unique_ptr<EventSet>> EventSet::open(os::PerfKernel& kernel, const EventOptions& options,
+Result<std::unique_ptr<EventSet>> EventSet::open(os::PerfKernel& kernel,
+                                                 const EventOptions& options,
                                                  const ListThreads& threads) {
   if (options.cpus.empty()) return fail("no CPU to open perf events on");
   std::unique_ptr<EventSet> set(new EventSet(kernel, options));
@@ -45,13 +52,16 @@ Result<std::unique_ptr<EventSet>> EventSet::open(os::PerfKernel& kernel, const E
   if (options.wakeups) set->read_waking_tracepoint();
   if (options.switch_tracepoint) set->read_switch_tracepoint();
   Error first_error;
-  for (int tier = static_cast<int>(options.first_tier); tier <= static_cast<int>(Tier::user_only); ++tier) {
+  for (int tier = static_cast<int>(options.first_tier); tier <= static_cast<int>(Tier::user_only);
+       ++tier) {
     auto opened = set->open_tier(static_cast<Tier>(tier), threads);
-    if (!opened && set->give_up_switch_tracepoint()) opened = set->open_tier(static_cast<Tier>(tier), threads);
+    if (!opened && set->give_up_switch_tracepoint())
+      opened = set->open_tier(static_cast<Tier>(tier), threads);
     while (!opened && set->halve_rings()) opened = set->open_tier(static_cast<Tier>(tier), threads);
     if (opened && options.probe_switches && !set->switches_are_complete()) {
       set->switch_refused_ = true;
-      if (set->give_up_switch_tracepoint()) opened = set->open_tier(static_cast<Tier>(tier), threads);
+      if (set->give_up_switch_tracepoint())
+        opened = set->open_tier(static_cast<Tier>(tier), threads);
     }
     if (opened) return set;
     set->close_all();
@@ -59,8 +69,8 @@ Result<std::unique_ptr<EventSet>> EventSet::open(os::PerfKernel& kernel, const E
     if (first_error.what.empty()) first_error = opened.error();
     if (!is_denied(opened.error())) return std::unexpected(opened.error());
   }
-  return fail_with_remedy("this machine does not allow perf events: " + first_error.what, kParanoidRemedy,
-                          first_error.code);
+  return fail_with_remedy("this machine does not allow perf events: " + first_error.what,
+                          kParanoidRemedy, first_error.code);
 }
 
 // Tracepoints want more privilege than the context-switch event: it may do where they were refused.
@@ -75,7 +85,8 @@ bool EventSet::switches_are_complete() {
   if (!has_bare_switches()) return true;
   auto switch_all = [this](bool on) {
     for (const Event& event : events_) {
-      if (event.kind == EventKind::off_cpu_bare) (void)(on ? kernel_.enable(event.fd.get()) : kernel_.disable(event.fd.get()));
+      if (event.kind == EventKind::off_cpu_bare)
+        (void)(on ? kernel_.enable(event.fd.get()) : kernel_.disable(event.fd.get()));
     }
   };
   switch_all(true);
@@ -103,10 +114,13 @@ Result<void> EventSet::open_tier(Tier tier, const ListThreads& threads) {
   auto opened = open_per_task(threads);
   if (!opened) return opened;
   if (tier == Tier::per_task) {
-    note("events", "events follow each thread, which costs something at every context switch", kParanoidRemedy);
+    note("events", "events follow each thread, which costs something at every context switch",
+         kParanoidRemedy);
   } else {
-    note("kernel", "kernel code cannot be sampled: time in system calls has no stacks, and waits have "
-         "durations but only occasional stacks", kParanoidRemedy);
+    note("kernel",
+         "kernel code cannot be sampled: time in system calls has no stacks, and waits have "
+         "durations but only occasional stacks",
+         kParanoidRemedy);
   }
   return {};
 }
@@ -130,8 +144,8 @@ bool EventSet::is_wanted(EventKind kind) const {
   return kind != EventKind::off_cpu_bare || !kernel_stacks_of_switches_;
 }
 
-// The one is switched on before the other is switched off: a switch recorded twice is recognised, one
-// that is not recorded is lost.
+// The one is switched on before the other is switched off: a switch recorded twice is recognised,
+// one that is not recorded is lost.
 void EventSet::record_kernel_stacks_of_switches(bool on) {
   if (!has_bare_switches() || on == kernel_stacks_of_switches_) return;
   kernel_stacks_of_switches_ = on;
@@ -162,8 +176,10 @@ Result<void> EventSet::open_per_cpu() {
         waking_id_ = 0;
         waking_pid_offset_ = 0;
         std::erase_if(events_, [](const Event& event) { return event.kind == EventKind::waking; });
-        note("wake-ups", "the sched_waking tracepoint cannot be opened: run-queue delay comes from schedstat "
-             "and wakers are not known", "run as root");
+        note("wake-ups",
+             "the sched_waking tracepoint cannot be opened: run-queue delay comes from schedstat "
+             "and wakers are not known",
+             "run as root");
         continue;
       }
       return opened;
@@ -174,8 +190,10 @@ Result<void> EventSet::open_per_cpu() {
 
 Result<void> EventSet::open_per_task(const ListThreads& threads) {
   if (waking_id_ != 0) {
-    note("wake-ups", "a thread's own events do not show who wakes it: run-queue delay comes from schedstat and "
-         "wakers are not known", kParanoidRemedy);
+    note("wake-ups",
+         "a thread's own events do not show who wakes it: run-queue delay comes from schedstat and "
+         "wakers are not known",
+         kParanoidRemedy);
   }
   waking_id_ = 0;
   waking_pid_offset_ = 0;
@@ -193,11 +211,14 @@ Result<void> EventSet::open_per_task(const ListThreads& threads) {
     }
   }
   if (events_.empty() && untracked_threads_ > 0) {
-    return fail_with_remedy("not one thread can be followed: too many open files", kFilesRemedy, EMFILE);
+    return fail_with_remedy("not one thread can be followed: too many open files", kFilesRemedy,
+                            EMFILE);
   }
   if (events_.empty()) return fail("the target has no threads left");
   if (untracked_threads_ > 0) {
-    note("threads", fmt::format("{} threads are not followed: too many open files", untracked_threads_), kFilesRemedy);
+    note("threads",
+         fmt::format("{} threads are not followed: too many open files", untracked_threads_),
+         kFilesRemedy);
   }
   return {};
 }
@@ -219,7 +240,8 @@ Result<void> EventSet::open_thread(pid_t tid) {
 void EventSet::close_events_from(size_t first) {
   auto begin = events_.begin() + static_cast<ptrdiff_t>(first);
   auto closes = [&](int fd) {
-    return std::any_of(begin, events_.end(), [fd](const Event& event) { return event.fd.get() == fd; });
+    return std::any_of(begin, events_.end(),
+                       [fd](const Event& event) { return event.fd.get() == fd; });
   };
   for (CpuRings& rings : rings_) {  // a ring goes with its owner
     if (closes(rings.side_fd)) rings.side.reset(), rings.side_fd = -1;
@@ -259,17 +281,19 @@ Result<void> EventSet::attach(EventKind kind, UniqueFd fd, CpuRings& rings) {
 
 size_t EventSet::ring_bytes(bool side) const {
   size_t share = options_.ring_budget_bytes / options_.cpus.size();
-  size_t wanted = side ? std::min(share / 5, kLargestSideRing) : std::min(share * 4 / 5, kLargestSampleRing);
+  size_t wanted =
+      side ? std::min(share / 5, kLargestSideRing) : std::min(share * 4 / 5, kLargestSampleRing);
   return std::max(std::bit_floor(std::max(wanted, kSmallestRing)) >> ring_halvings_, kPage);
 }
 
-// Rings are locked memory, and without privilege all of a user's rings share one budget. A first ring
-// that took all it can get would leave nothing for the others, so all of them shrink together.
+// Rings are locked memory, and without privilege all of a user's rings share one budget. A first
+// ring that took all it can get would leave nothing for the others, so all of them shrink together.
 bool EventSet::halve_rings() {
   if (!rings_refused_ || ring_bytes(false) <= kPage) return false;
   close_all();
   ++ring_halvings_;
-  note("rings", "locked memory is limited: rings are smaller than wanted and may lose records under load",
+  note("rings",
+       "locked memory is limited: rings are smaller than wanted and may lose records under load",
        "sudo sysctl -w kernel.perf_event_mlock_kb=65536, or run as root");
   return true;
 }
@@ -337,8 +361,10 @@ void EventSet::choose_on_cpu_event() {
   use_cycles_ = kernel_.open(attr, 0, -1).has_value();
   on_cpu_event_ = use_cycles_ ? "cycles" : "cpu-clock";
   if (!use_cycles_) {
-    note("on-CPU event", "no hardware PMU (a virtual machine, usually): samples are taken by timer (cpu-clock), "
-         "which cannot see code that runs with interrupts off", "");
+    note("on-CPU event",
+         "no hardware PMU (a virtual machine, usually): samples are taken by timer (cpu-clock), "
+         "which cannot see code that runs with interrupts off",
+         "");
   }
 }
 
@@ -346,7 +372,9 @@ void EventSet::read_switch_tracepoint() {
   auto tracepoint = os::read_tracepoint("sched/sched_switch");
   if (!tracepoint) return;
   auto& fields = tracepoint->fields;
-  if (fields["prev_pid"].size != 4 || fields["next_pid"].size != 4 || fields["prev_state"].size != 8) return;
+  if (fields["prev_pid"].size != 4 || fields["next_pid"].size != 4 ||
+      fields["prev_state"].size != 8)
+    return;
   switch_id_ = tracepoint->id;
   switch_from_offset_ = fields["prev_pid"].offset;
   switch_to_offset_ = fields["next_pid"].offset;
@@ -360,8 +388,10 @@ void EventSet::read_waking_tracepoint() {
     waking_pid_offset_ = tracepoint->fields["pid"].offset;
     return;
   }
-  note("wake-ups", "wake-up tracepoints cannot be read: run-queue delay comes from schedstat and wakers are "
-       "not known", "sudo mount -t tracefs tracefs /sys/kernel/tracing, and run as root");
+  note("wake-ups",
+       "wake-up tracepoints cannot be read: run-queue delay comes from schedstat and wakers are "
+       "not known",
+       "sudo mount -t tracefs tracefs /sys/kernel/tracing, and run as root");
 }
 
 void EventSet::note(std::string topic, std::string text, std::string remedy) {

@@ -1,16 +1,16 @@
 // EventSet: opens the perf events and rings that a capture needs, the best that is allowed.
 //
-// Two rings per CPU: one for side-band records (mmap, comm, fork, exit, switch), one for samples, so
-// that a flood of samples cannot push out what time and names depend on.
+// Two rings per CPU: one for side-band records (mmap, comm, fork, exit, switch), one for samples,
+// so that a flood of samples cannot push out what time and names depend on.
 //   on_cpu   cycles where there is a PMU, else cpu-clock
 //   off_cpu  every context switch, with the stack that blocked. Per CPU this is one record with all
-//            of it (sched:sched_switch) where tracefs can be read; otherwise the context-switch event,
-//            and the SWITCH records of the side band for the times
+//            of it (sched:sched_switch) where tracefs can be read; otherwise the context-switch
+//            event, and the SWITCH records of the side band for the times
 //   waking   sched:sched_waking, to split a wait into blocked and runnable, and to know the waker
 // Tiers, tried in this order:
-//   per CPU   all CPUs, filtered by process in the reader: nothing is paid per context switch of a task
-//   per task  every thread of the target, inherited by its children: no privilege needed for one's own
-//   user only as per task, without the kernel's side: waits have durations but no stacks
+//   per CPU   all CPUs, filtered by process in the reader: nothing is paid per context switch of a
+//   task per task  every thread of the target, inherited by its children: no privilege needed for
+//   one's own user only as per task, without the kernel's side: waits have durations but no stacks
 // What is missing in a tier is said as QualityNotes. Threads: one owner.
 #pragma once
 
@@ -39,17 +39,20 @@ struct EventOptions {
   uint32_t off_cpu_copy_bytes = 1024;      // and with a context switch
   bool off_cpu_user_chain = false;         // let the kernel walk frame pointers at every switch
   bool wakeups = true;
-  bool switch_tracepoint = true;  // false: the context-switch event even where sched_switch can be read
+  bool switch_tracepoint =
+      true;  // false: the context-switch event even where sched_switch can be read
   bool children = true;
-  bool probe_switches = false;    // try whether sched_switch is recorded on every CPU before relying on it
-  std::vector<int> cpus;       // online CPUs
+  bool probe_switches =
+      false;              // try whether sched_switch is recorded on every CPU before relying on it
+  std::vector<int> cpus;  // online CPUs
   size_t ring_budget_bytes = 48u << 20;  // for all rings together
   Tier first_tier = Tier::per_cpu;
 };
 
 class EventSet : public EventIds {
  public:
-  // `threads` lists the target's live tids, asked for again until no new one appears (per-task tiers).
+  // `threads` lists the target's live tids, asked for again until no new one appears (per-task
+  // tiers).
   using ListThreads = std::function<std::vector<pid_t>()>;
   static Result<std::unique_ptr<EventSet>> open(os::PerfKernel& kernel, const EventOptions& options,
                                                 const ListThreads& threads);

@@ -511,7 +511,8 @@ TEST_F(EventSetSwitches, OneRecordPerSwitchWithOrWithoutTheKernelsStack) {
   ASSERT_TRUE(set->enable());
   auto recorded = [&](EventKind kind) {
     int enabled = 0;
-    for (const auto* event : switches()) enabled += set->kind_of(event->id) == kind && event->enabled;
+    for (const auto* event : switches())
+      enabled += set->kind_of(event->id) == kind && event->enabled;
     return enabled;
   };
   EXPECT_EQ(recorded(EventKind::off_cpu), 2);

@@ -19,7 +19,9 @@ void OrderedRecords::add(Batch batch, const Visit& visit) {
   previous_round_ = round;
 }
 
-void OrderedRecords::flush(const Visit& visit) { release(INT64_MAX, visit); }
+void OrderedRecords::flush(const Visit& visit) {
+  release(INT64_MAX, visit);
+}
 
 void OrderedRecords::release(TimeNs until, const Visit& visit) {
   auto end = std::partition(pending_.begin(), pending_.end(),
@@ -28,7 +30,8 @@ void OrderedRecords::release(TimeNs until, const Visit& visit) {
   for (auto it = pending_.begin(); it != end; ++it) {
     HeldBatch& held = held_[it->batch - first_held_];
     visit(held.batch.record(held.batch.entries[it->index]));
-    // Freed here and not with its place in the queue: one record of a far time may hold that for long.
+    // Freed here and not with its place in the queue: one record of a far time may hold that for
+    // long.
     if (--held.unreleased == 0) held.batch = {};
   }
   if (until != INT64_MAX) released_until_ = std::max(released_until_, until);

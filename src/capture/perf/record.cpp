@@ -1,25 +1,27 @@
 #include "capture/perf/record.h"
 
-#include <asm/perf_regs.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
+
+#include <asm/perf_regs.h>
 
 namespace assay::capture {
 namespace {
 
 // DWARF number → bit in the kernel's register mask.
 constexpr std::array<int, model::kRegCount> kPerfRegister{
-    PERF_REG_X86_AX,  PERF_REG_X86_DX,  PERF_REG_X86_CX,  PERF_REG_X86_BX,  PERF_REG_X86_SI,  PERF_REG_X86_DI,
-    PERF_REG_X86_BP,  PERF_REG_X86_SP,  PERF_REG_X86_R8,  PERF_REG_X86_R9,  PERF_REG_X86_R10, PERF_REG_X86_R11,
-    PERF_REG_X86_R12, PERF_REG_X86_R13, PERF_REG_X86_R14, PERF_REG_X86_R15, PERF_REG_X86_IP};
+    PERF_REG_X86_AX,  PERF_REG_X86_DX,  PERF_REG_X86_CX,  PERF_REG_X86_BX,  PERF_REG_X86_SI,
+    PERF_REG_X86_DI,  PERF_REG_X86_BP,  PERF_REG_X86_SP,  PERF_REG_X86_R8,  PERF_REG_X86_R9,
+    PERF_REG_X86_R10, PERF_REG_X86_R11, PERF_REG_X86_R12, PERF_REG_X86_R13, PERF_REG_X86_R14,
+    PERF_REG_X86_R15, PERF_REG_X86_IP};
 
 // DWARF numbers in the order in which the kernel writes the registers.
 constexpr std::array<uint8_t, model::kRegCount> registers_in_kernel_order() {
   std::array<uint8_t, model::kRegCount> order{};
   for (int i = 0; i < model::kRegCount; ++i) order[i] = static_cast<uint8_t>(i);
-  std::sort(order.begin(), order.end(), [](int a, int b) { return kPerfRegister[a] < kPerfRegister[b]; });
+  std::sort(order.begin(), order.end(),
+            [](int a, int b) { return kPerfRegister[a] < kPerfRegister[b]; });
   return order;
 }
 constexpr auto kRegisterOrder = registers_in_kernel_order();
@@ -98,7 +100,9 @@ void split_chain(std::span<const uint64_t> chain, SampleRecord& sample) {
   enum { none, kernel, user } context = none;
   for (size_t i = 0; i < chain.size(); ++i) {
     if (chain[i] >= PERF_CONTEXT_MAX) {
-      context = chain[i] == PERF_CONTEXT_KERNEL ? kernel : chain[i] == PERF_CONTEXT_USER ? user : none;
+      context = chain[i] == PERF_CONTEXT_KERNEL ? kernel
+                : chain[i] == PERF_CONTEXT_USER ? user
+                                                : none;
       if (context == kernel) kernel_begin = kernel_end = i + 1;
       if (context == user) user_begin = user_end = i + 1;
     } else if (context == kernel) {
@@ -233,7 +237,8 @@ uint64_t user_register_mask() {
 std::optional<TimeNs> record_time(std::span<const std::byte> record) {
   perf_event_header header = header_of(record);
   if (!header_is_sane(header, record)) return std::nullopt;
-  size_t offset = header.type == PERF_RECORD_SAMPLE ? sizeof header + 16 : record.size() - kTrailerBytes + 8;
+  size_t offset =
+      header.type == PERF_RECORD_SAMPLE ? sizeof header + 16 : record.size() - kTrailerBytes + 8;
   if (record.size() < sizeof header + kTrailerBytes) return std::nullopt;
   TimeNs time = 0;
   std::memcpy(&time, record.data() + offset, sizeof time);

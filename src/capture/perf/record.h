@@ -1,13 +1,10 @@
 // Perf records: bytes of the kernel's ring become typed values.
 //
-// In: one record at a time, 8-byte aligned, as the kernel wrote it (perf_event_open(2)). Out: a Record
-// whose spans point into those bytes. Every size is checked against the record's end: a malformed
-// record yields nullopt and is counted by the caller, never read beyond.
-// Threads: pure functions.
+// In: one record at a time, 8-byte aligned, as the kernel wrote it (perf_event_open(2)). Out: a
+// Record whose spans point into those bytes. Every size is checked against the record's end: a
+// malformed record yields nullopt and is counted by the caller, never read beyond. Threads: pure
+// functions.
 #pragma once
-
-#include <linux/perf_event.h>
-#include <sys/types.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +12,9 @@
 #include <span>
 #include <string_view>
 #include <variant>
+
+#include <linux/perf_event.h>
+#include <sys/types.h>
 
 #include "base/clock.h"
 #include "model/registers.h"
@@ -77,8 +77,8 @@ struct ThrottleRecord {};
 
 struct Record {
   RecordHead head;
-  std::variant<std::monostate, SampleRecord, SwitchRecord, MmapRecord, CommRecord, ForkRecord, ExitRecord,
-               LostRecord, ThrottleRecord>
+  std::variant<std::monostate, SampleRecord, SwitchRecord, MmapRecord, CommRecord, ForkRecord,
+               ExitRecord, LostRecord, ThrottleRecord>
       body;
 };
 
@@ -93,8 +93,9 @@ class EventIds {
 // sample has beyond the common ones depend on its kind.
 inline constexpr uint64_t kCommonSampleType =
     PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
-inline constexpr uint64_t kStackSampleType = kCommonSampleType | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN |
-                                             PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+inline constexpr uint64_t kStackSampleType = kCommonSampleType | PERF_SAMPLE_PERIOD |
+                                             PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW |
+                                             PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 inline constexpr uint64_t kWakingSampleType = kCommonSampleType | PERF_SAMPLE_RAW;
 uint64_t user_register_mask();  // perf_event_attr.sample_regs_user
 

@@ -9,7 +9,8 @@ namespace assay::capture {
 bool Ring::drain(const std::function<void(std::span<const std::byte>)>& visit) {
   perf_event_mmap_page* control = memory_->control();
   uint64_t capacity = memory_->data().size();
-  // Acquire: the records before head are readable. Release below: we are done with those before tail.
+  // Acquire: the records before head are readable. Release below: we are done with those before
+  // tail.
   uint64_t head = std::atomic_ref(control->data_head).load(std::memory_order_acquire);
   uint64_t tail = control->data_tail;
   fill_ = static_cast<double>(head - tail) / static_cast<double>(capacity);

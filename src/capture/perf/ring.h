@@ -1,9 +1,9 @@
 // Ring: reads whole records out of one kernel ring, in order, giving the space back.
 //
-// In: the memory of os::RingMemory. Out: each record as contiguous bytes (a record that wraps around
-// the end is put together in a scratch buffer). Threads: one reader per ring; the kernel is the writer.
-// Failures: a header that cannot be right (size 0 or beyond what was written) empties the ring and is
-// reported as corrupt, since the next boundary cannot be known.
+// In: the memory of os::RingMemory. Out: each record as contiguous bytes (a record that wraps
+// around the end is put together in a scratch buffer). Threads: one reader per ring; the kernel is
+// the writer. Failures: a header that cannot be right (size 0 or beyond what was written) empties
+// the ring and is reported as corrupt, since the next boundary cannot be known.
 #pragma once
 
 #include <cstddef>

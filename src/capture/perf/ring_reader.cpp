@@ -1,5 +1,8 @@
 #include "capture/perf/ring_reader.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -7,15 +10,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstring>
-
 #include "capture/perf/record.h"
 
 namespace assay::capture {
 namespace {
 
-// Rounds follow one another no faster than this, so that a busy ring does not turn us into a spinner.
+// Rounds follow one another no faster than this, so that a busy ring does not turn us into a
+// spinner.
 constexpr int kShortestRoundMs = 2;
 
 // The payload, size word included, of an event that has none.
@@ -23,9 +24,9 @@ constexpr size_t kNoPayloadBytes = 8;
 
 void raise_own_priority() {
   pthread_setname_np(pthread_self(), "assay-reader");
-  // On a saturated machine an ordinary thread may wait longer for a CPU than a ring holds. The rounds
-  // are short and spaced, so real time is safe here. Needs privilege; without it the reader runs like
-  // everyone else.
+  // On a saturated machine an ordinary thread may wait longer for a CPU than a ring holds. The
+  // rounds are short and spaced, so real time is safe here. Needs privilege; without it the reader
+  // runs like everyone else.
   sched_param parameters{};
   parameters.sched_priority = 1;
   if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &parameters) != 0) {
@@ -42,7 +43,8 @@ void append_word(std::vector<std::byte>& to, uint64_t word) {
 }
 
 // Copies a stack sample with only the valid part of its stack copy (or none of it).
-void append_trimmed(std::span<const std::byte> record, const StackCut& cut, bool keep_stack, Batch& batch) {
+void append_trimmed(std::span<const std::byte> record, const StackCut& cut, bool keep_stack,
+                    Batch& batch) {
   size_t at = batch.bytes.size();
   append(batch.bytes, record.first(cut.prefix_bytes));
   size_t keep = keep_stack ? cut.copy_bytes : 0;
@@ -137,23 +139,26 @@ std::optional<Batch> RingReader::next() {
 Batch RingReader::read_round(Pressure pressure) {
   Batch batch;
   batch.drained_at = monotonic_ns();
-  // Room for all at once: growing step by step copies everything twice. The share that trimming kept
-  // of the last round tells how much; all of `pending` could be ten times too much to queue.
+  // Room for all at once: growing step by step copies everything twice. The share that trimming
+  // kept of the last round tells how much; all of `pending` could be ten times too much to queue.
   size_t pending = 0;
   for (const RingSource& source : sources_) pending += source.ring->pending_bytes();
   batch.bytes.reserve(static_cast<size_t>(static_cast<double>(pending) * kept_share_));
   for (const RingSource& source : sources_) {
-    bool sane = source.ring->drain(
-        [&](std::span<const std::byte> record) { copy_record(record, source.cpu, pressure, batch); });
+    bool sane = source.ring->drain([&](std::span<const std::byte> record) {
+      copy_record(record, source.cpu, pressure, batch);
+    });
     if (!sane) ++batch.malformed;
   }
   if (pending > 0) {
-    kept_share_ = std::min(1.0, 1.1 * static_cast<double>(batch.bytes.size()) / static_cast<double>(pending));
+    kept_share_ =
+        std::min(1.0, 1.1 * static_cast<double>(batch.bytes.size()) / static_cast<double>(pending));
   }
   return batch;
 }
 
-void RingReader::copy_record(std::span<const std::byte> record, int cpu, Pressure pressure, Batch& batch) {
+void RingReader::copy_record(std::span<const std::byte> record, int cpu, Pressure pressure,
+                             Batch& batch) {
   perf_event_header header;
   std::memcpy(&header, record.data(), sizeof header);
   if (header.type == PERF_RECORD_LOST || header.type == PERF_RECORD_LOST_SAMPLES) {
@@ -175,8 +180,8 @@ void RingReader::copy_record(std::span<const std::byte> record, int cpu, Pressur
   }
   auto offset = static_cast<uint32_t>(batch.bytes.size());
   if (header.type == PERF_RECORD_SAMPLE) {
-    // Tracepoint samples are small and have no stack: find_stack's bounds tell them apart only by luck,
-    // so size decides. Nothing with a callchain, registers and a copy is this short.
+    // Tracepoint samples are small and have no stack: find_stack's bounds tell them apart only by
+    // luck, so size decides. Nothing with a callchain, registers and a copy is this short.
     constexpr size_t kSmallestStackSample = 200;
     auto cut = record.size() >= kSmallestStackSample ? find_stack(record) : std::nullopt;
     bool is_switch = cut && cut->raw_bytes > kNoPayloadBytes;

@@ -1,11 +1,11 @@
 // RingReader: a thread that empties the kernel's rings in time and hands the records on in batches.
 //
-// In: rings of an EventSet. Out: Batches through a bounded queue, for one consumer. When the consumer
-// falls behind, the reader first cuts stack copies, then drops samples; side-band records and the bare
-// facts of context switches are always kept, so time and names stay right. All of it is counted in the batch.
-// Threads: start/stop by the owner; next() by the consumer. The reader thread runs at raised priority
-// where that is allowed.
-// Failures: a corrupt ring is emptied and counted as malformed; nothing here can fail the capture.
+// In: rings of an EventSet. Out: Batches through a bounded queue, for one consumer. When the
+// consumer falls behind, the reader first cuts stack copies, then drops samples; side-band records
+// and the bare facts of context switches are always kept, so time and names stay right. All of it
+// is counted in the batch. Threads: start/stop by the owner; next() by the consumer. The reader
+// thread runs at raised priority where that is allowed. Failures: a corrupt ring is emptied and
+// counted as malformed; nothing here can fail the capture.
 #pragma once
 
 #include <condition_variable>

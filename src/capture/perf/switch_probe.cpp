@@ -1,11 +1,11 @@
 #include "capture/perf/switch_probe.h"
 
+#include <algorithm>
+#include <thread>
+
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <thread>
 
 namespace assay::capture {
 namespace {
@@ -34,7 +34,8 @@ std::vector<ProbeThread> sleep_on_each_cpu(const std::vector<int>& cpus) {
   return probes;
 }
 
-bool all_returns_seen(const std::vector<ProbeThread>& threads, const std::map<pid_t, int>& switched_in) {
+bool all_returns_seen(const std::vector<ProbeThread>& threads,
+                      const std::map<pid_t, int>& switched_in) {
   return std::ranges::all_of(threads, [&](const ProbeThread& probe) {
     auto seen = switched_in.find(probe.tid);
     return probe.returns == 0 || (seen != switched_in.end() && seen->second >= probe.returns);

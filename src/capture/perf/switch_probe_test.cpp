@@ -1,8 +1,7 @@
 #include "capture/perf/switch_probe.h"
 
-#include <sched.h>
-
 #include <gtest/gtest.h>
+#include <sched.h>
 
 namespace assay::capture {
 namespace {
