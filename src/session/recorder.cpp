@@ -10,6 +10,7 @@
 
 #include "capture/counters/poller.h"
 #include "capture/perf/event_set.h"
+#include "os/capabilities.h"
 #include "session/address_spaces.h"
 #include "session/frame_namer.h"
 #include "session/live_tasks_board.h"
@@ -31,19 +32,6 @@ constexpr int64_t kPolicyNs = 200 * kNsPerMs;   // how often what is taken of st
 constexpr int64_t kSnapshotNs = 50 * kNsPerMs;  // blocked threads' stacks where switches give none
 constexpr int64_t kSnapshotSliceNs = 5 * kNsPerMs;  // at most this long at once, then records again
 constexpr int64_t kLaunchedGraceNs = 5 * kNsPerSecond;
-
-std::vector<int> online_cpus() {
-  std::vector<int> cpus;
-  long count = sysconf(_SC_NPROCESSORS_CONF);
-  for (int cpu = 0; cpu < count; ++cpu) {
-    std::string path = fmt::format("/sys/devices/system/cpu/cpu{}/online", cpu);
-    FILE* file = fopen(path.c_str(), "re");  // cpu0 often has none: it cannot be switched off
-    int state = file == nullptr ? '1' : fgetc(file);
-    if (file != nullptr) fclose(file);
-    if (state == '1') cpus.push_back(cpu);
-  }
-  return cpus;
-}
 
 // Per-task capture needs a descriptor per thread, CPU and event.
 void raise_descriptor_limit() {
@@ -79,6 +67,7 @@ class Recorder {
   Result<void> open_events();
   Result<void> begin_window();
   void adopt_target();
+  int allowed_frequency() const;
   void note_limits();
   void abandon_run();
   std::string wait_for_end();
@@ -95,6 +84,7 @@ class Recorder {
   const std::atomic<bool>& stop_;
   const std::function<void(const RecordProgress&)>& progress_;
   os::ProcFs proc_;
+  os::Capabilities machine_ = os::read_capabilities();
   model::RunInfo info_;
   std::optional<os::LaunchedProcess> launched_;
   std::optional<os::ExitStatus> launched_exit_;
@@ -223,10 +213,10 @@ std::vector<pid_t> Recorder::list_threads() const {
 
 Result<void> Recorder::open_events() {
   capture::EventOptions options;
-  options.frequency_hz = options_.frequency_hz;
+  options.frequency_hz = allowed_frequency();
   options.children = options_.target.include_children;
   options.wakeups = options_.wakeups;
-  options.cpus = online_cpus();
+  options.cpus = machine_.online_cpus;
   options.probe_switches = true;
   if (options_.per_task) options.first_tier = capture::Tier::per_task;
   if (options_.unprivileged) options.first_tier = capture::Tier::user_only;
@@ -238,7 +228,21 @@ Result<void> Recorder::open_events() {
   return {};
 }
 
+// The kernel throttles events that sample faster than its limit, which would look like idle time.
+int Recorder::allowed_frequency() const {
+  auto most = static_cast<int>(std::min<uint64_t>(machine_.max_sample_rate, INT32_MAX));
+  return most > 0 ? std::min(options_.frequency_hz, most) : options_.frequency_hz;
+}
+
 void Recorder::note_limits() {
+  if (allowed_frequency() < options_.frequency_hz) {
+    writer_->add_note(
+        {"frequency",
+         fmt::format("the kernel allows {} samples a second at most: {} were asked for",
+                     allowed_frequency(), options_.frequency_hz),
+         fmt::format("sudo sysctl -w kernel.perf_event_max_sample_rate={}",
+                     options_.frequency_hz)});
+  }
   for (const model::QualityNote& note : events_->notes()) writer_->add_note(note);
   if (events_->untracked_threads() > 0) {
     writer_->add_loss({model::LossKind::untracked_threads, -1, info_.window_begin_ns,
