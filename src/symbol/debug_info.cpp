@@ -107,7 +107,7 @@ void DebugInfo::find(uint64_t address, bool inlines, std::vector<model::Location
   if (unit != kNoUnit) table_of(unit).find(address, inlines, out);
 }
 
-const UnitTable& DebugInfo::table_of(uint32_t unit) {
+UnitTable& DebugInfo::table_of(uint32_t unit) {
   auto [it, fresh] = tables_.try_emplace(unit);
   Held& held = it->second;
   held.last_use = ++uses_;

@@ -45,7 +45,7 @@ class DebugInfo {
   DwarfFile& dwarf();
   void make_index();
   uint32_t unit_of(uint64_t address);
-  const UnitTable& table_of(uint32_t unit);
+  UnitTable& table_of(uint32_t unit);
   UnitTable build(uint32_t unit);
   void evict_beyond_limit(uint32_t keep);
   std::vector<PcRange> ranges_of(DwarfUnit& unit);

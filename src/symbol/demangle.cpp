@@ -1,6 +1,5 @@
 #include "symbol/demangle.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <memory>
 
@@ -17,9 +16,6 @@ constexpr size_t kMaxCppBytes = 64 << 10;
 // A name that our parser finds this small is small for the runtime's demangler too: they differ in
 // how they write packs, by at most the number of their elements.
 constexpr size_t kSafeBytes = 16 << 10;
-// A name that our parser does not understand is given to it all the same when it has so few
-// references that doubling at each of them is harmless.
-constexpr size_t kMaxBlindReferences = 10;
 
 std::string demangle_by_runtime(std::string_view name) {
   int status = 0;
@@ -34,14 +30,10 @@ std::string demangle_cpp(std::string_view name) {
   if (!name.starts_with("_Z") || name.size() > kMaxCppBytes) return "";
   ItaniumParser parser(name);
   std::string own = parser.run();
-  if (name.size() > kMaxRuntimeBytes) return own;
-  if (own.empty()) {
-    auto references =
-        std::count_if(name.begin(), name.end(), [](char c) { return c == 'S' || c == 'T'; });
-    return references <= static_cast<ptrdiff_t>(kMaxBlindReferences) ? demangle_by_runtime(name)
-                                                                     : "";
-  }
-  if (own.size() > kSafeBytes || parser.has_unknown()) return own;
+  // What our parser refuses stays mangled: on such names the runtime's demangler may try for hours.
+  bool own_only = own.empty() || name.size() > kMaxRuntimeBytes || own.size() > kSafeBytes ||
+                  parser.has_unknown();
+  if (own_only) return own;
   std::string text = demangle_by_runtime(name);
   return text.empty() ? own : text;
 }

@@ -79,6 +79,13 @@ TEST(Demangle, HostileCppIsBounded) {
   }
 }
 
+// Found by fuzzing: the runtime's demangler does not come back from this one.
+TEST(Demangle, NamesThatStopTheRuntimeStayMangled) {
+  std::string name = "_ZmlAgssrmL2oHUH" + std::string(44, '\x89') + "(FFFF\x9c" + "FFF";
+  EXPECT_EQ(demangle(name), name);
+  EXPECT_EQ(demangle("_Z" + std::string(60, 'F')), "_Z" + std::string(60, 'F'));
+}
+
 TEST(Demangle, LongCppNamesAreNamedToo) {
   std::string name = "_ZN3app4callI";
   std::string arguments;

@@ -63,19 +63,21 @@ bool UnitTable::covers(const FunctionNode& node, uint64_t address) const {
                      [&](const PcRange& r) { return r.start <= address && address < r.end; });
 }
 
-void UnitTable::set_name(const FunctionNode& node, model::Location& out) const {
+void UnitTable::set_name(const FunctionNode& node, model::Location& out) {
   const NameRef& name = names[node.name];
-  out.function = text(name.text);
   out.function_line = node.declared_line;
   out.inlined = node.inlined;
-  if (!name.is_linkage_name) return;
-  std::string shown = demangle(out.function);
-  if (shown == out.function) return;
-  out.system_name = std::move(out.function);
-  out.function = std::move(shown);
+  if (!name.is_linkage_name) {
+    out.function = text(name.text);
+    return;
+  }
+  auto [it, fresh] = demangled_.try_emplace(node.name);
+  if (fresh) it->second = demangle(text(name.text));
+  out.function = it->second;
+  if (out.function != text(name.text)) out.system_name = text(name.text);
 }
 
-void UnitTable::find(uint64_t address, bool inlines, std::vector<model::Location>& out) const {
+void UnitTable::find(uint64_t address, bool inlines, std::vector<model::Location>& out) {
   std::vector<uint32_t> chain;  // outermost first
   if (const FunctionSpan* span = find_span(address)) {
     uint32_t at = span->node;

@@ -4,12 +4,13 @@
 // In: a unit, read once by build_unit_table (or the cache on disk). Out: for an address the
 // functions at it, innermost first, with file and line. All references are indices, so that a table
 // is written to and read from disk as it is; check() refuses tables whose indices lead outside.
-// Threads: const after building.
+// Threads: none; find() remembers the names it has demangled. Guarded by the module's lock.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "model/location.h"
@@ -65,13 +66,15 @@ struct UnitTable {
 
   // Appends the locations at `address`, innermost first. A location without function says that only
   // the line is known. Nothing is appended when the unit knows nothing.
-  void find(uint64_t address, bool inlines, std::vector<model::Location>& out) const;
+  void find(uint64_t address, bool inlines, std::vector<model::Location>& out);
 
  private:
   const LineRow* find_row(uint64_t address) const;
   const FunctionSpan* find_span(uint64_t address) const;
   bool covers(const FunctionNode& node, uint64_t address) const;
-  void set_name(const FunctionNode& node, model::Location& out) const;
+  void set_name(const FunctionNode& node, model::Location& out);
+
+  std::unordered_map<uint32_t, std::string> demangled_;  // by name
 };
 
 // Reads a unit. `unit` has the functions: the split unit where there is one; `lines` has the line
