@@ -21,7 +21,7 @@ using Notes = std::vector<model::QualityNote>;
 void add_ending(const Quality& q, Notes& notes) {
   if (!q.finished) {
     notes.push_back({"ending", "the capture was killed; what it had written by then is shown", ""});
-  } else if (!q.end_reason.empty() && q.end_reason != "time") {
+  } else if (!q.end_reason.empty() && q.end_reason != "time" && !q.ran_to_its_end) {
     notes.push_back({"ending", "the capture ended early: " + q.end_reason, ""});
   }
 }

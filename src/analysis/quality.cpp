@@ -79,6 +79,8 @@ void add_run_facts(const run::Contents& run, Quality& quality) {
   }
   quality.finished = run.info.finished;
   quality.end_reason = run.info.end_reason;
+  quality.ran_to_its_end =
+      run.info.end_reason == "target exited" && run.info.target.starts_with("-- ");
   quality.notes = run.notes;
 }
 

@@ -48,6 +48,7 @@ struct Quality {
   OwnCost own_cost;
   bool finished = false;
   std::string end_reason;
+  bool ran_to_its_end = false;             // a launched command that ended by itself
   std::vector<model::QualityNote> notes;   // the capture's own
   std::vector<model::QualityNote> limits;  // what the figures above say of the run, worst first
 };

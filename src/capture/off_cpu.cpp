@@ -16,8 +16,9 @@ OffCpu::ThreadState* OffCpu::find(ThreadId thread) {
   return it == threads_.end() ? nullptr : &it->second;
 }
 
-void OffCpu::existing_thread(ThreadId thread, TimeNs since) {
+void OffCpu::existing_thread(ThreadId thread, TimeNs since, bool runnable) {
   ThreadState& state = threads_[thread] = ThreadState{};
+  state.preempted = runnable;
   state.since = std::max(since, window_begin_);
 }
 
@@ -153,8 +154,10 @@ void OffCpu::end_wait(ThreadId thread, ThreadState& state, TimeNs time, bool ope
 
 void OffCpu::for_each_open_wait(TimeNs now, const Emit& visit) const {
   for (const auto& [thread, state] : threads_) {
-    if (state.state == State::waiting && state.since < now)
-      visit(make_wait(thread, state, now, true));
+    if (state.state == State::running || state.since >= now) continue;
+    Wait wait = make_wait(thread, state, now, true);
+    if (state.state == State::unknown) wait.set(WaitFlag::open_start);
+    visit(wait);
   }
 }
 

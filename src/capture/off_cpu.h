@@ -40,7 +40,8 @@ class OffCpu {
 
   // A thread that lived when the window began, or that was first heard of at `since`; what it was
   // doing is only known from its first record, or, when it has none, at the end.
-  void existing_thread(model::ThreadId thread, TimeNs since);
+  // `runnable`: if it turns out to have been off the CPU, it waited for one.
+  void existing_thread(model::ThreadId thread, TimeNs since, bool runnable = false);
   bool knows(model::ThreadId thread) const { return threads_.contains(thread); }
   // What a snapshot of a blocked thread showed, in its place in time. Used for the wait that is
   // open.

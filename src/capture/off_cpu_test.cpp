@@ -123,6 +123,29 @@ TEST_F(OffCpuTest, AThreadThatNeverSwitchesWaitsOrRunsThroughout) {
   EXPECT_TRUE(waits[0].has(WaitFlag::open_end));
 }
 
+TEST_F(OffCpuTest, AThreadThatWasReadyWhenTheWindowBeganWaitedForACpu) {
+  off_cpu.existing_thread(kA, 0, true);
+  off_cpu.switched_in(kA, 1300);
+  ASSERT_EQ(waits.size(), 1u);
+  EXPECT_TRUE(waits[0].has(WaitFlag::preempted));
+  EXPECT_EQ(waits[0].runqueue_ns, 300);
+  off_cpu.stack_at_switch(kA, 1400, site(5));
+  off_cpu.switched_out(kA, 1401, false);
+  off_cpu.switched_in(kA, 1500);
+  EXPECT_FALSE(waits[1].has(WaitFlag::preempted)) << "only that once";
+}
+
+TEST_F(OffCpuTest, AThreadWithoutARecordYetIsOpenFromTheBeginning) {
+  off_cpu.existing_thread(kA, 0);
+  off_cpu.snapshot(kA, site(8));
+  std::vector<Wait> open;
+  off_cpu.for_each_open_wait(1500, [&](const Wait& wait) { open.push_back(wait); });
+  ASSERT_EQ(open.size(), 1u);
+  EXPECT_EQ(open[0].duration_ns, 500);
+  EXPECT_EQ(open[0].stack, StackId{8});
+  EXPECT_TRUE(open[0].has(WaitFlag::open_start));
+}
+
 TEST_F(OffCpuTest, AThreadHeardOfLateCountsFromThen) {
   EXPECT_FALSE(off_cpu.knows(kA));
   off_cpu.existing_thread(kA, 1600);

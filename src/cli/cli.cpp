@@ -52,9 +52,8 @@ std::string quoted_line(int argc, char** argv) {
 
 int print_error(const Error& error) {
   bool colour = wants_colour(STDERR_FILENO);
-  fmt::print(stderr, "{}assay: {}{}\n", colour ? "\033[31m" : "", error.what,
-             colour ? "\033[0m" : "");
-  if (!error.remedy.empty()) fmt::print(stderr, "  try: {}\n", error.remedy);
+  say(stderr, "{}assay: {}{}\n", colour ? "\033[31m" : "", error.what, colour ? "\033[0m" : "");
+  if (!error.remedy.empty()) say(stderr, "  try: {}\n", error.remedy);
   return kFailed;
 }
 
@@ -85,15 +84,14 @@ int run(int argc, char** argv) {
     app.parse(own, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    fmt::print(
-        stderr, "assay: {}\n  try: assay {}--help\n", error.what(),
+    say(stderr, "assay: {}\n  try: assay {}--help\n", error.what(),
         app.get_subcommands().empty() ? "" : app.get_subcommands().front()->get_name() + " ");
     return kWrongUsage;
   }
   for (const auto& command : commands) {
     if (command->parser()->parsed()) return command->run(invocation);
   }
-  fmt::print("{}", app.help());
+  say(stdout, "{}", app.help());
   return kDone;
 }
 

@@ -41,9 +41,9 @@ class DoctorCommand final : public Command {
     }
     auto checks = session::run_doctor(environment, target_.given() ? &spec : nullptr);
     if (json_) {
-      fmt::print("{}\n", report::doctor_json(checks));
+      say(stdout, "{}\n", report::doctor_json(checks));
     } else {
-      fmt::print("{}", report::doctor_text(checks, wants_colour(STDOUT_FILENO)));
+      say(stdout, "{}", report::doctor_text(checks, wants_colour(STDOUT_FILENO)));
     }
     bool missing = std::ranges::any_of(checks, [](const model::Check& check) {
       return check.status == model::CheckStatus::missing;

@@ -43,7 +43,11 @@ void install_stop_signals() {
   struct sigaction action {};
   action.sa_handler = request_stop;
   action.sa_flags = SA_RESETHAND;
-  for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before {};
+    sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);  // nohup stays in force
+  }
 }
 
 std::string default_output(const std::string& target) {
@@ -139,6 +143,7 @@ class RecordCommand final : public Command {
     if (!duration_ns) return std::unexpected(duration_ns.error());
     auto warmup_ns = parse_duration_ns(warmup_);
     if (!warmup_ns) return std::unexpected(warmup_ns.error());
+    if (!duration_.empty() && *duration_ns == 0) return fail("--for 0 would record nothing");
     options_.duration_ns = *duration_ns;
     options_.warmup_ns = *warmup_ns;
     options_.frequency_hz = frequency_;
@@ -154,7 +159,7 @@ class RecordCommand final : public Command {
     if (!quiet_) {
       int shown = show_report();
       if (code == kDone) code = shown;
-      fmt::print(stderr, "run file: {}   (assay report {})\n", options_.output, options_.output);
+      say(stderr, "run file: {}   (assay report {})\n", options_.output, options_.output);
     }
     return code;
   }
@@ -165,11 +170,11 @@ class RecordCommand final : public Command {
     auto report = analysis::analyse(**reader, {});
     if (!report) return print_error(report.error());
     if (json_) {
-      fmt::print("{}\n", report::render_json(*report));
+      say(stdout, "{}\n", report::render_json(*report));
     } else {
       report::Style style;
       style.colour = wants_colour(STDOUT_FILENO);
-      fmt::print("{}", report::render_text(*report, style));
+      say(stdout, "{}", report::render_text(*report, style));
     }
     return kDone;
   }

@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <fstream>
 
 #include <fmt/core.h>
@@ -60,6 +61,11 @@ class ReportCommand final : public Command {
       bool written =
           fwrite(text.data(), 1, text.size(), stdout) == text.size() && fflush(stdout) == 0;
       return written ? kDone : kFailed;
+    }
+    std::error_code ignored;
+    if (std::filesystem::equivalent(output_, run_path_, ignored)) {
+      return print_error(
+          Error{fmt::format("{} is the run itself", output_), "choose another file with -o", 0});
     }
     std::ofstream file(output_, std::ios::binary | std::ios::trunc);
     file << text;

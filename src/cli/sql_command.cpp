@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/printable_cell.h"
+#include "cli/terminal.h"
 #include "run/sql.h"
 
 namespace assay::cli {
@@ -43,7 +44,7 @@ class AlignedTable {
         if (i + 1 < rows_[r].size())
           line += std::string(widths_[i] - display_width(rows_[r][i]) + 2, ' ');
       }
-      fmt::print("{}\n", line);
+      say(stdout, "{}\n", line);
       if (r == 0) print_rule();
     }
   }
@@ -55,7 +56,7 @@ class AlignedTable {
       for (size_t c = 0; c < widths_[i]; ++c) line += "─";
       if (i + 1 < widths_.size()) line += "  ";
     }
-    fmt::print("{}\n", line);
+    say(stdout, "{}\n", line);
   }
   std::vector<size_t> widths_;
   std::vector<Row> rows_;
@@ -103,7 +104,7 @@ class SqlCommand final : public Command {
     sink.columns = [&](std::span<const std::string> columns) {
       names.assign(columns.begin(), columns.end());
       if (format_ == "table") table.header(names);
-      if (format_ == "tsv") fmt::print("{}\n", tsv_line(names));
+      if (format_ == "tsv") say(stdout, "{}\n", tsv_line(names));
     };
     sink.row = [&](std::span<const run::SqlValue> values) { return emit(values, names, table); };
     auto rows = run::run_sql(run_path_, query_, sink);

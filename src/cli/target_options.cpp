@@ -7,7 +7,7 @@ namespace assay::cli {
 void TargetOptions::add_to(CLI::App& parser) {
   constexpr const char* kGroup = "Target (choose one)";
   parser.add_option("--pid", spec_.pids, "Process id; several may be given")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 4194304))
       ->type_name("PID")
       ->group(kGroup);
   parser.add_option("--name", spec_.name, "Name of the process or of its program file")

@@ -23,6 +23,10 @@ std::string_view first_columns(std::string_view text, int columns) {
 
 }  // namespace
 
+bool write_out(FILE* file, const std::string& text) {
+  return fwrite(text.data(), 1, text.size(), file) == text.size() && fflush(file) == 0;
+}
+
 bool wants_colour(int fd) {
   const char* no_color = std::getenv("NO_COLOR");
   const char* term = std::getenv("TERM");
@@ -41,14 +45,14 @@ ProgressLine::ProgressLine(bool enabled) : enabled_(enabled && isatty(STDERR_FIL
 
 void ProgressLine::show(const std::string& text) {
   if (!enabled_) return;
-  fmt::print(stderr, "\r\033[K{}", first_columns(text, terminal_width(STDERR_FILENO, 80) - 1));
+  say(stderr, "\r\033[K{}", first_columns(text, terminal_width(STDERR_FILENO, 80) - 1));
   fflush(stderr);
   shown_ = true;
 }
 
 void ProgressLine::clear() {
   if (!shown_) return;
-  fmt::print(stderr, "\r\033[K");
+  say(stderr, "\r\033[K");
   fflush(stderr);
   shown_ = false;
 }

@@ -3,9 +3,22 @@
 // NO_COLOR is honoured; progress appears on stderr and only when that is a terminal.
 #pragma once
 
+#include <cstdio>
 #include <string>
+#include <utility>
+
+#include <fmt/format.h>
 
 namespace assay::cli {
+
+// Prints, and does not mind when nobody reads any more: a closed pipe must neither abort a capture
+// nor change its exit status. False when not all of it could be written.
+bool write_out(FILE* file, const std::string& text);
+
+template <class... Args>
+bool say(FILE* file, fmt::format_string<Args...> format, Args&&... args) {
+  return write_out(file, fmt::format(format, std::forward<Args>(args)...));
+}
 
 bool wants_colour(int fd);  // a terminal, and NO_COLOR unset, and TERM not "dumb"
 int terminal_width(int fd, int otherwise);

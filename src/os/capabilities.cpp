@@ -74,6 +74,13 @@ std::string find_pmu(const SystemRoots& roots) {
   return found;
 }
 
+// The inode of the first PID namespace is fixed in the kernel's sources (PROC_PID_INIT_INO).
+bool is_initial_pid_namespace(const SystemRoots& roots) {
+  char link[64];
+  ssize_t size = ::readlink((roots.proc + "/self/ns/pid").c_str(), link, sizeof link);
+  return size < 0 || std::string_view(link, static_cast<size_t>(size)) == "pid:[4026531836]";
+}
+
 }  // namespace
 
 const char* capability_name(Capability capability) {
@@ -165,6 +172,7 @@ Capabilities read_capabilities(const SystemRoots& roots) {
   if (auto text = read_text_file(roots.sys + "/devices/system/cpu/online")) {
     found.online_cpus = parse_cpu_list(*text);
   }
+  found.initial_pid_namespace = is_initial_pid_namespace(roots);
   found.container = find_container(roots);
   if (auto text = read_text_file(roots.sys + "/kernel/security/lockdown")) {
     found.lockdown = bracketed(*text);

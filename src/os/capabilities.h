@@ -51,6 +51,7 @@ struct Capabilities {
   uint64_t open_files_limit = 0, open_files_hard_limit = 0;
 
   std::vector<int> online_cpus;
+  bool initial_pid_namespace = true;  // our pids are the kernel's own
 
   std::string container;  // "docker", "podman", "kubernetes", "lxc", …; empty: none found
   std::string

@@ -96,7 +96,9 @@ std::string process_text(const model::Process& process) {
 
 std::vector<std::string> quality_phrases(const analysis::Quality& q) {
   std::vector<std::string> phrases;
-  phrases.push_back(fmt::format("{} samples at {:.1f} Hz", grouped(q.samples), q.hz));
+  phrases.push_back(q.samples >= 100
+                        ? fmt::format("{} samples at {:.1f} Hz", grouped(q.samples), q.hz)
+                        : fmt::format("{} samples", grouped(q.samples)));
   phrases.push_back(format_count(q.waits) + " waits");
   phrases.push_back("lost " + format_percent(q.lost_share));
   phrases.push_back(stacks_phrase(q));

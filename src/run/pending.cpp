@@ -27,7 +27,7 @@ void Pending::clear() {
   empty(locations);
   empty(samples);
   empty(waits);
-  empty(open_waits);
+  open_waits.reset();
   empty(series);
   empty(points);
   empty(losses);

@@ -38,7 +38,7 @@ struct Pending {
   std::vector<std::pair<model::FrameId, std::vector<model::Location>>> locations;
   std::vector<model::Sample> samples;
   std::vector<model::Wait> waits;
-  std::vector<model::Wait> open_waits;  // replaces those of the flush before
+  std::optional<std::vector<model::Wait>> open_waits;  // replaces those of the flush before
   std::vector<model::Series> series;
   std::vector<model::Point> points;
   std::vector<model::Loss> losses;

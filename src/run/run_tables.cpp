@@ -265,7 +265,8 @@ void RunTables::leave_out_unreadable(Pending& pending) const {
     return unknown(wait) || !is_storable(wait);
   };
   count += std::erase_if(pending.waits, unreadable);
-  std::erase_if(pending.open_waits, unreadable);  // counted when they end
+  // Counted when they end.
+  if (pending.open_waits) std::erase_if(*pending.open_waits, unreadable);
   if (count == 0) return;
   TimeNs time = pending.info ? pending.info->window_end_ns : 0;
   pending.losses.push_back({model::LossKind::malformed, -1, time, count});
@@ -294,10 +295,21 @@ Result<void> RunTables::write_waits(const Pending& pending) {
   return write_wait_blocks(waits_);
 }
 
-// Open waits are in blocks of their own, the last ones of the file, until the next flush.
+// Open waits are in blocks of their own, the last ones of the file, until the next flush. A wait
+// that has ended since it was seen open is among the others by now.
 Result<void> RunTables::write_open_waits(const Pending& pending) {
-  if (pending.open_waits.empty()) return {};
-  threads_.group(std::span(pending.open_waits), waits_);
+  if (pending.open_waits) {
+    open_waits_.clear();
+    for (const model::Wait& wait : *pending.open_waits) open_waits_[wait.thread.value] = wait;
+  }
+  for (const model::Wait& wait : pending.waits) {
+    auto open = open_waits_.find(wait.thread.value);
+    if (open != open_waits_.end() && wait.start >= open->second.start) open_waits_.erase(open);
+  }
+  if (open_waits_.empty()) return {};
+  std::vector<model::Wait> open;
+  for (const auto& [thread, wait] : open_waits_) open.push_back(wait);
+  threads_.group(std::span<const model::Wait>(open), waits_);
   auto next = sql_.next_wait_block.next();
   if (!next) return std::unexpected(next.error());
   first_open_block_ = sql_.next_wait_block.i64(0);

@@ -59,6 +59,7 @@ class RunTables {
   uint32_t modules_ = 0;
   uint32_t stacks_ = 1;
   uint32_t series_ = 0;
+  std::unordered_map<uint32_t, model::Wait> open_waits_;  // by thread, as of the last flush
   int64_t first_open_block_ = 0;  // blocks from here on hold open waits; 0: there are none
   std::unordered_map<std::string, int64_t> functions_;
 };

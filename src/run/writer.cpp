@@ -108,7 +108,7 @@ class FileWriter : public Writer {
     take_pending();
     info_ = info;
     info_.finished = true;
-    flushing_.open_waits.clear();
+    flushing_.open_waits.emplace();
     if (auto done = commit(); !done) return done;
     closed_ = true;
     return close_durably();

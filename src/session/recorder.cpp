@@ -1,6 +1,8 @@
 #include "session/recorder.h"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <thread>
 
 #include <pthread.h>
@@ -62,11 +64,12 @@ class Recorder {
 
  private:
   Result<void> find_target();
+  Result<void> resolve_target();
   Result<void> open_run();
   void build_stages();
   Result<void> open_events();
   Result<void> begin_window();
-  void adopt_target();
+  Result<void> adopt_target();
   int allowed_frequency() const;
   void note_limits();
   void abandon_run();
@@ -75,6 +78,7 @@ class Recorder {
   void stop_launched();
   void consume();
   void consume_periodically(TimeNs now);
+  void choose_stacks(TimeNs now);
   void publish_live_tasks();
   void announce(pid_t pid, const model::Mapping& mapping, const model::Module& module, bool is_new);
   std::vector<pid_t> list_threads() const;
@@ -118,11 +122,15 @@ class Recorder {
   TimeNs next_open_waits_ = 0;
   TimeNs next_resync_ = 0;
   uint64_t lost_at_resync_ = 0;
+  int resyncs_due_ = 0;
+  std::atomic<bool> launched_gone_{false};
+  std::mutex events_mutex_;  // the consumer reopens events, the end of the window closes them
+  bool events_closed_ = false;
 };
 
 Result<RecordOutcome> Recorder::run() {
-  raise_descriptor_limit();
   if (auto found = find_target(); !found) return std::unexpected(found.error());
+  raise_descriptor_limit();  // after a launched command was forked: its limits are its own
   if (auto opened = open_events(); !opened) return std::unexpected(opened.error());
   if (auto opened = open_run(); !opened) return std::unexpected(opened.error());
   build_stages();
@@ -141,16 +149,21 @@ Result<void> Recorder::find_target() {
     return {};
   }
   TimeNs warm = monotonic_ns() + options_.warmup_ns;
-  target::Surroundings surroundings;
-  surroundings.self = getpid();
-  auto resolved = target::resolve(options_.target, proc_, surroundings);
-  if (!resolved) return std::unexpected(resolved.error());
-  resolved_ = std::move(*resolved);
+  if (auto found = resolve_target(); !found) return found;
   info_.window_begin_ns = warm;
   while (!stop_ && monotonic_ns() < warm) {
     show("warming up");
     usleep(kTickNs / 1000);
   }
+  return {};
+}
+
+Result<void> Recorder::resolve_target() {
+  target::Surroundings surroundings;
+  surroundings.self = getpid();
+  auto resolved = target::resolve(options_.target, proc_, surroundings);
+  if (!resolved) return std::unexpected(resolved.error());
+  resolved_ = std::move(*resolved);
   return {};
 }
 
@@ -218,6 +231,7 @@ Result<void> Recorder::open_events() {
   options.wakeups = options_.wakeups;
   options.cpus = machine_.online_cpus;
   options.probe_switches = true;
+  options.global_pids = machine_.initial_pid_namespace;
   if (options_.per_task) options.first_tier = capture::Tier::per_task;
   if (options_.unprivileged) options.first_tier = capture::Tier::user_only;
   auto events =
@@ -252,8 +266,13 @@ void Recorder::note_limits() {
 
 // Nothing was captured: no file is better than an empty one.
 void Recorder::abandon_run() {
-  events_->disable();
+  {
+    std::lock_guard lock(events_mutex_);
+    events_closed_ = true;
+    events_->disable();
+  }
   reader_->stop();
+  if (consumer_.joinable()) consumer_.join();
   namer_->finish();
   writer_.reset();
   unlink(options_.output.c_str());
@@ -275,7 +294,7 @@ Result<void> Recorder::begin_window() {
   recording_ = std::make_unique<Recording>(Recording::Parts{proc_, *events_, *spaces_, *unwinder_,
                                                             *stacks_, *sites_, *tracker_, *writer_},
                                            info_.window_begin_ns);
-  adopt_target();
+  if (auto adopted = adopt_target(); !adopted) return adopted;
   recording_->add_existing_threads();
   if (launched_) {
     if (auto released = launched_->release(); !released) return released;
@@ -288,29 +307,36 @@ Result<void> Recorder::begin_window() {
   counters_ = std::make_unique<capture::CounterPoller>(
       capture::CounterOptions{}, [this] { return live_.read(); }, *counters_sink_, next_series_id_);
   counters_->poll_all(monotonic_ns());
+  if (auto flushed = writer_->flush(info_.window_begin_ns); !flushed) return flushed;
   flush_ = std::make_unique<PeriodicFlush>(*writer_, [this] { return complete_until_.load(); });
   return {};
 }
 
-// The events are on now: what was forked since the target was listed is found by listing again,
-// what is forked from here on has a record.
-void Recorder::adopt_target() {
+// The events are on now: what changed since the target was first looked at (it ended, forked,
+// executed another program) is found by looking again; what changes from here on has a record.
+Result<void> Recorder::adopt_target() {
   if (launched_) {
     tracker_->adopt_launched(launched_->pid(), options_.target.command.front(),
                              info_.window_begin_ns);
-    return;
+    return {};
   }
+  std::map<pid_t, std::string> exes;
+  for (const target::ResolvedProcess& process : resolved_.processes)
+    exes[process.pid] = process.exe;
+  if (auto found = resolve_target(); !found) return found;
   tracker_->adopt(resolved_, info_.window_begin_ns);
-  tracker_->resync(info_.window_begin_ns);
-  for (pid_t pid : tracker_->pids()) {
-    if (!spaces_->knows(pid)) {
-      spaces_->load(pid);
+  for (const target::ResolvedProcess& process : resolved_.processes) {
+    auto before = exes.find(process.pid);
+    if (before == exes.end() || before->second != process.exe) {
+      spaces_->executed(process.pid);
+      spaces_->load(process.pid);
       continue;
     }
-    for (const auto& [start, mapping] : spaces_->of(pid).all()) {
-      writer_->add_mapping(tracker_->process(pid)->id, mapping, info_.window_begin_ns);
+    for (const auto& [start, mapping] : spaces_->of(process.pid).all()) {
+      writer_->add_mapping(tracker_->process(process.pid)->id, mapping, info_.window_begin_ns);
     }
   }
+  return {};
 }
 
 void Recorder::consume() {
@@ -337,11 +363,25 @@ void Recorder::consume_periodically(TimeNs now) {
     next_open_waits_ = now + kOpenWaitsNs;
     writer_->put_open_waits(recording_->open_waits());
   }
-  if (now >= next_resync_ && recording_->counts().lost > lost_at_resync_) {
-    next_resync_ = now + kResyncNs;
+  if (recording_->counts().lost > lost_at_resync_) {
     lost_at_resync_ = recording_->counts().lost;
+    resyncs_due_ = 2;  // the tracker lets go of a thread that it misses twice
+  }
+  if (now >= next_resync_ && (resyncs_due_ > 0 || launched_gone_)) {
+    next_resync_ = now + kResyncNs;
+    resyncs_due_ = std::max(0, resyncs_due_ - 1);
     recording_->resynchronise(now);
   }
+  choose_stacks(now);
+  if (!events_->has_off_cpu_stacks() && now >= next_snapshot_) {
+    next_snapshot_ = now + kSnapshotNs;
+    recording_->snapshot_blocked_threads();
+  }
+}
+
+void Recorder::choose_stacks(TimeNs now) {
+  std::lock_guard lock(events_mutex_);
+  if (events_closed_) return;
   if (now >= next_switch_tick_) {
     next_switch_tick_ = now + StackPolicy::kSwitchTickNs;
     stack_policy_->pace_kernel_stacks(recording_->switches(), now);
@@ -349,10 +389,6 @@ void Recorder::consume_periodically(TimeNs now) {
   if (now >= next_policy_) {
     next_policy_ = now + kPolicyNs;
     stack_policy_->reconsider(unwinder_->stats(), stacks_->take_needs());
-  }
-  if (!events_->has_off_cpu_stacks() && now >= next_snapshot_) {
-    next_snapshot_ = now + kSnapshotNs;
-    recording_->snapshot_blocked_threads();
   }
 }
 
@@ -375,6 +411,7 @@ std::string Recorder::wait_for_end() {
     if (stop_) return "interrupted";
     if (flush_->error()) return "write failed";
     if (launched_ && !launched_exit_) launched_exit_ = launched_->poll();
+    if (launched_exit_) launched_gone_ = true;
     if (target_gone_ || (launched_exit_ && !options_.target.include_children))
       return "target exited";
     counters_->poll(now);
@@ -386,9 +423,14 @@ std::string Recorder::wait_for_end() {
 
 Result<RecordOutcome> Recorder::end_window(const std::string& reason) {
   info_.window_end_ns = monotonic_ns();
+  recording_->end_window(info_.window_end_ns);
+  {
+    std::lock_guard lock(events_mutex_);
+    events_closed_ = true;
+    events_->disable();
+  }
   processes_->write_new_facts();
   counters_->poll_all(info_.window_end_ns);
-  events_->disable();
   reader_->stop();
   consumer_.join();
   info_.end_reason = reason;

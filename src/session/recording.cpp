@@ -32,7 +32,8 @@ Recording::Recording(const Parts& parts, TimeNs window_begin)
 void Recording::add_existing_threads() {
   for (pid_t tid : parts_.tracker.tids()) {
     const target::TrackedTask& task = *parts_.tracker.find(tid);
-    off_cpu_.existing_thread(task.thread, window_begin_);
+    auto stat = parts_.proc.thread_stat(task.pid, tid);
+    off_cpu_.existing_thread(task.thread, window_begin_, stat && stat->state == 'R');
     StartState& start = at_start_[task.thread];
     start.pid = task.pid;
     start.tid = tid;

@@ -49,6 +49,8 @@ class Recording {
   void add_existing_threads();
   void take_first_snapshots(int64_t slice_ns);
   void consume(capture::Batch batch);
+  // Nothing after this time counts; from any thread.
+  void end_window(TimeNs window_end) { window_end_ = window_end; }
   // Takes what is left, up to the end of the window.
   void finish(TimeNs window_end);
   // Stacks of threads that are blocked now, for waits that have none (user-only capture).
@@ -85,7 +87,7 @@ class Recording {
 
   Parts parts_;
   TimeNs window_begin_;
-  TimeNs window_end_ = INT64_MAX;
+  std::atomic<TimeNs> window_end_ = INT64_MAX;
   uint64_t switches_ = 0;
   capture::OrderedRecords records_;
   capture::OffCpu off_cpu_;

@@ -66,7 +66,7 @@ void StackBuilder::note_short_copy(const unwind::RawStack& raw, const unwind::Us
   uint64_t hole = raw.registers.sp() + raw.copy.size();
   if (raw.copy.empty() || hole % kPage != 0 || user.copy_needed <= raw.copy.size()) return;
   if (touched_.size() >= kMostHoles) touched_.clear();
-  if (touched_.insert(hole).second)
+  if (touched_.insert({raw.pid, hole}).second)
     os::touch_pages(raw.pid, hole, raw.registers.sp() + user.copy_needed);
 }
 

@@ -6,8 +6,9 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <span>
-#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include <sys/types.h>
@@ -54,7 +55,7 @@ class StackBuilder {
   model::StackTable stacks_;
   KernelPaths kernel_paths_;
   Needs needs_;
-  std::unordered_set<uint64_t> touched_;  // ends of copies whose next pages were mapped in
+  std::set<std::pair<pid_t, uint64_t>> touched_;  // ends of copies whose next pages were mapped in
 };
 
 }  // namespace assay::session

@@ -49,8 +49,15 @@ Result<std::unique_ptr<EventSet>> EventSet::open(os::PerfKernel& kernel,
   if (options.cpus.empty()) return fail("no CPU to open perf events on");
   std::unique_ptr<EventSet> set(new EventSet(kernel, options));
   set->choose_on_cpu_event();
-  if (options.wakeups) set->read_waking_tracepoint();
-  if (options.switch_tracepoint) set->read_switch_tracepoint();
+  // Their payloads hold the kernel's own pids, whoever reads them.
+  if (options.wakeups && options.global_pids) set->read_waking_tracepoint();
+  if (options.switch_tracepoint && options.global_pids) set->read_switch_tracepoint();
+  if (options.wakeups && !options.global_pids) {
+    set->note("wake-ups",
+              "in a PID namespace wake-ups cannot be told apart: run-queue delay comes from "
+              "schedstat and wakers are not known",
+              "run assay on the host, with --pid or --cgroup");
+  }
   Error first_error;
   for (int tier = static_cast<int>(options.first_tier); tier <= static_cast<int>(Tier::user_only);
        ++tier) {
@@ -358,9 +365,14 @@ void EventSet::choose_on_cpu_event() {
   perf_event_attr attr = attributes(EventKind::on_cpu);
   attr.exclude_kernel = 1;
   attr.inherit = 0;
-  use_cycles_ = kernel_.open(attr, 0, -1).has_value();
+  auto opened = kernel_.open(attr, 0, -1);
+  use_cycles_ = opened.has_value();
   on_cpu_event_ = use_cycles_ ? "cycles" : "cpu-clock";
-  if (!use_cycles_) {
+  if (!use_cycles_ && is_denied(opened.error())) {
+    note("on-CPU event",
+         "hardware cycles may not be counted: samples are taken by timer (cpu-clock)",
+         kParanoidRemedy);
+  } else if (!use_cycles_) {
     note("on-CPU event",
          "no hardware PMU (a virtual machine, usually): samples are taken by timer (cpu-clock), "
          "which cannot see code that runs with interrupts off",

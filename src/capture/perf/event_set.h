@@ -1,7 +1,7 @@
 // EventSet: opens the perf events and rings that a capture needs, the best that is allowed.
 //
-// Two rings per CPU: one for side-band records (mmap, comm, fork, exit, switch), one for samples,
-// so that a flood of samples cannot push out what time and names depend on.
+// Two rings per CPU: one for side-band records (mmap, comm, fork, exit, SWITCH), one for samples,
+// so that a flood of samples cannot push out what names depend on.
 //   on_cpu   cycles where there is a PMU, else cpu-clock
 //   off_cpu  every context switch, with the stack that blocked. Per CPU this is one record with all
 //            of it (sched:sched_switch) where tracefs can be read; otherwise the context-switch
@@ -39,6 +39,7 @@ struct EventOptions {
   uint32_t off_cpu_copy_bytes = 1024;      // and with a context switch
   bool off_cpu_user_chain = false;         // let the kernel walk frame pointers at every switch
   bool wakeups = true;
+  bool global_pids = true;  // ours are the kernel\'s own: no PID namespace between
   bool switch_tracepoint =
       true;  // false: the context-switch event even where sched_switch can be read
   bool children = true;

@@ -185,11 +185,11 @@ void RingReader::copy_record(std::span<const std::byte> record, int cpu, Pressur
     constexpr size_t kSmallestStackSample = 200;
     auto cut = record.size() >= kSmallestStackSample ? find_stack(record) : std::nullopt;
     bool is_switch = cut && cut->raw_bytes > kNoPayloadBytes;
-    if (pressure == Pressure::drop_samples && !is_switch) {
+    if (pressure == Pressure::drop_samples && cut && !is_switch) {
       ++batch.dropped_samples;
       return;
     }
-    if (pressure == Pressure::drop_samples) {
+    if (pressure == Pressure::drop_samples && cut) {
       ++batch.cut_stacks;
       append_payload_only(record, *cut, batch);
     } else if (cut) {
