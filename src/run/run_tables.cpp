@@ -1,5 +1,6 @@
 #include "run/run_tables.h"
 
+#include <algorithm>
 #include <initializer_list>
 #include <utility>
 
@@ -85,7 +86,7 @@ Result<void> RunTables::prepare() {
   return {};
 }
 
-Result<void> RunTables::write(Pending& pending) {
+Result<void> RunTables::write(Pending& pending, TimeNs until) {
   if (auto done = write_threads(pending); !done) return done;
   if (auto done = write_code(pending); !done) return done;
   if (auto done = write_locations(pending); !done) return done;
@@ -95,7 +96,7 @@ Result<void> RunTables::write(Pending& pending) {
   if (auto done = drop_open_waits(); !done) return done;
   if (auto done = write_waits(pending); !done) return done;
   if (auto done = write_seconds(); !done) return done;
-  if (auto done = write_open_waits(pending); !done) return done;
+  if (auto done = write_open_waits(pending, until); !done) return done;
   return write_people(pending);
 }
 
@@ -297,7 +298,7 @@ Result<void> RunTables::write_waits(const Pending& pending) {
 
 // Open waits are in blocks of their own, the last ones of the file, until the next flush. A wait
 // that has ended since it was seen open is among the others by now.
-Result<void> RunTables::write_open_waits(const Pending& pending) {
+Result<void> RunTables::write_open_waits(const Pending& pending, TimeNs until) {
   if (pending.open_waits) {
     open_waits_.clear();
     for (const model::Wait& wait : *pending.open_waits) open_waits_[wait.thread.value] = wait;
@@ -308,7 +309,11 @@ Result<void> RunTables::write_open_waits(const Pending& pending) {
   }
   if (open_waits_.empty()) return {};
   std::vector<model::Wait> open;
-  for (const auto& [thread, wait] : open_waits_) open.push_back(wait);
+  for (const auto& [thread, wait] : open_waits_) {
+    open.push_back(wait);
+    open.back().duration_ns = std::max(wait.duration_ns, until - wait.start);
+    if (wait.has(model::WaitFlag::preempted)) open.back().runqueue_ns = open.back().duration_ns;
+  }
   threads_.group(std::span<const model::Wait>(open), waits_);
   auto next = sql_.next_wait_block.next();
   if (!next) return std::unexpected(next.error());

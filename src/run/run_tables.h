@@ -25,7 +25,8 @@ class RunTables {
   explicit RunTables(const Database& database) : database_(database) {}
 
   Result<void> prepare();
-  Result<void> write(Pending& pending);
+  // `until`: what is open then is stored as lasting until then.
+  Result<void> write(Pending& pending, TimeNs until);
   Result<void> write_info(const model::RunInfo& info);
   void release() { sql_ = {}; }  // lets go of the database; nothing else may be called after it
 
@@ -38,7 +39,7 @@ class RunTables {
   Result<void> write_samples(const Pending& pending);
   Result<void> write_waits(const Pending& pending);
   Result<void> drop_open_waits();
-  Result<void> write_open_waits(const Pending& pending);
+  Result<void> write_open_waits(const Pending& pending, TimeNs until);
   Result<void> write_wait_blocks(std::span<const model::Wait> grouped);
   Result<void> write_seconds();
   Result<int64_t> function_id(const model::Location& location, uint32_t module);

@@ -136,7 +136,7 @@ class FileWriter : public Writer {
 
   Result<void> write_transaction() {
     if (auto done = database_.execute("BEGIN IMMEDIATE"); !done) return done;
-    if (auto done = tables_.write(flushing_); !done) return done;
+    if (auto done = tables_.write(flushing_, info_.window_end_ns); !done) return done;
     if (auto done = tables_.write_info(info_); !done) return done;
     return database_.execute("COMMIT");
   }

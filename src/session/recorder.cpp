@@ -26,10 +26,10 @@
 namespace assay::session {
 namespace {
 
-constexpr int64_t kTickNs = 100 * kNsPerMs;      // how often the end of the capture is looked for
-constexpr int64_t kPublishNs = 200 * kNsPerMs;   // how often the list of living threads is renewed
-constexpr int64_t kOpenWaitsNs = kNsPerSecond;   // how often waits that are still open are noted
-constexpr int64_t kResyncNs = 2 * kNsPerSecond;  // how often /proc is asked again after a loss
+constexpr int64_t kTickNs = 100 * kNsPerMs;       // how often the end of the capture is looked for
+constexpr int64_t kPublishNs = 200 * kNsPerMs;    // how often the list of living threads is renewed
+constexpr int64_t kOpenWaitsNs = 200 * kNsPerMs;  // how often waits that are still open are noted
+constexpr int64_t kResyncNs = 2 * kNsPerSecond;   // how often /proc is asked again after a loss
 constexpr int64_t kPolicyNs = 200 * kNsPerMs;   // how often what is taken of stacks is reconsidered
 constexpr int64_t kSnapshotNs = 50 * kNsPerMs;  // blocked threads' stacks where switches give none
 constexpr int64_t kSnapshotSliceNs = 5 * kNsPerMs;  // at most this long at once, then records again

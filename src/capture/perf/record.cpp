@@ -128,7 +128,9 @@ bool parse_stack_fields(Cursor& in, uint16_t misc, SampleRecord& sample) {
   sample.period = in.take<uint64_t>();
   uint64_t chain_length = in.take<uint64_t>();
   split_chain(in.take_words(chain_length), sample);
+  size_t raw_at = in.position();
   sample.raw = in.take_bytes(in.take<uint32_t>());
+  if ((in.position() - raw_at) % 8 != 0) return false;  // words follow
   sample.user_mode = (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_USER;
   if (!in.ok() || !parse_registers(in, sample.registers)) return false;
   uint64_t copied = in.take<uint64_t>();
