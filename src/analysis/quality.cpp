@@ -13,8 +13,8 @@ bool no_stack(model::StackEnd end) {
 // Whether each lost unit is a record that would have been a sample or part of a wait.
 bool is_record(model::LossKind kind) {
   using enum model::LossKind;
-  return kind == ring_records || kind == dropped_samples || kind == out_of_order ||
-         kind == malformed;
+  return kind == ring_records || kind == side_band_records || kind == dropped_samples ||
+         kind == out_of_order || kind == malformed;
 }
 
 }  // namespace

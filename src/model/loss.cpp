@@ -5,9 +5,9 @@
 namespace assay::model {
 
 const char* loss_kind_name(LossKind kind) {
-  static constexpr std::array kNames{"ring records",     "dropped samples", "dropped stack copies",
-                                     "throttled",        "out of order",    "malformed records",
-                                     "untracked threads"};
+  static constexpr std::array kNames{
+      "ring records", "dropped samples",   "dropped stack copies", "throttled",
+      "out of order", "malformed records", "untracked threads",    "side band records"};
   static_assert(kNames.size() == kLossKindCount);
   return kNames[static_cast<size_t>(kind) % kNames.size()];
 }

@@ -16,8 +16,9 @@ enum class LossKind : uint8_t {
   out_of_order = 4,       // a record came later than the merge could wait for
   malformed = 5,          // a record that could not be parsed
   untracked_threads = 6,  // threads that could not be followed (fd limit, died too soon)
+  side_band_records = 7,  // as ring_records, in the ring of mmap, fork, exit and SWITCH records
 };
-inline constexpr int kLossKindCount = 7;
+inline constexpr int kLossKindCount = 8;
 
 struct Loss {
   LossKind kind = LossKind::ring_records;

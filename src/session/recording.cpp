@@ -123,8 +123,10 @@ bool Recording::ran_throughout(ThreadId thread) const {
 }
 
 void Recording::count_losses(const capture::Batch& batch) {
-  for (const auto& loss : batch.ring_losses)
-    add_loss(LossKind::ring_records, loss.cpu, batch.drained_at, loss.records);
+  for (const auto& loss : batch.ring_losses) {
+    LossKind kind = loss.side_band ? LossKind::side_band_records : LossKind::ring_records;
+    add_loss(kind, loss.cpu, batch.drained_at, loss.records);
+  }
   if (batch.dropped_samples > 0)
     add_loss(LossKind::dropped_samples, -1, batch.drained_at, batch.dropped_samples);
   if (batch.cut_stacks > 0)

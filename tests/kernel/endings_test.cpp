@@ -130,5 +130,37 @@ TEST_F(Endings, AnExistingFileIsNotOverwrittenUnasked) {
   EXPECT_EQ(run({assay(), "record", "-q", "--overwrite", "-o", path, "--", "true"}).exit_code, 0);
 }
 
+TEST_F(Endings, ATargetThatEndsBeforeTheWindowIsAnError) {
+  Background target({program("dying"), "--after-ms", "700"});
+  std::string path = run_file("too_late");
+  Finished recording = run({assay(), "record", "-q", "-o", path, "--warmup", "2s", "--for", "5s",
+                            "--pid", std::to_string(target.pid())});
+  EXPECT_EQ(recording.exit_code, 1);
+  EXPECT_NE(recording.err.find(std::to_string(target.pid())), std::string::npos) << recording.err;
+  EXPECT_FALSE(std::filesystem::exists(path)) << "nothing was captured";
+}
+
+TEST_F(Endings, AClosedPipeChangesNothing) {
+  std::string path = run_file("pipe");
+  std::string command =
+      assay() + " record -o " + path + " -- sh -c 'exit 3' 2>&1 | true; exit ${PIPESTATUS[0]}";
+  EXPECT_EQ(run({"bash", "-c", command}).exit_code, 3);
+  EXPECT_EQ(run({assay(), "report", path}).exit_code, 0);
+}
+
+TEST_F(Endings, AReportIsNotWrittenOverItsRun) {
+  std::string path = run_file("itself");
+  ASSERT_EQ(run({assay(), "record", "-q", "-o", path, "--", "true"}).exit_code, 0);
+  EXPECT_EQ(run({assay(), "report", path, "-o", path}).exit_code, 1);
+  EXPECT_EQ(run({assay(), "report", path}).exit_code, 0) << "the run is still there";
+}
+
+TEST_F(Endings, ALaunchedCommandKeepsItsOwnLimits) {
+  Finished alone = run({"sh", "-c", "ulimit -n"});
+  Finished launched =
+      run({assay(), "record", "-q", "-o", run_file("limits"), "--", "sh", "-c", "ulimit -n"});
+  EXPECT_EQ(launched.out, alone.out);
+}
+
 }  // namespace
 }  // namespace assay::kernel_test

@@ -28,6 +28,7 @@ struct Batch {
   // Loss of this round, by ring where the kernel told it.
   struct RingLoss {
     int cpu = -1;
+    bool side_band = false;
     uint64_t records = 0;
   };
   std::vector<RingLoss> ring_losses;

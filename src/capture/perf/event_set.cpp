@@ -425,7 +425,7 @@ void EventSet::close_all() {
 std::vector<RingSource> EventSet::sources() {
   std::vector<RingSource> sources;
   for (CpuRings& rings : rings_) {
-    if (rings.side) sources.push_back({rings.cpu, rings.side_fd, rings.side.get()});
+    if (rings.side) sources.push_back({rings.cpu, rings.side_fd, rings.side.get(), true});
     if (rings.samples) sources.push_back({rings.cpu, rings.sample_fd, rings.samples.get()});
   }
   return sources;

@@ -145,9 +145,8 @@ Batch RingReader::read_round(Pressure pressure) {
   for (const RingSource& source : sources_) pending += source.ring->pending_bytes();
   batch.bytes.reserve(static_cast<size_t>(static_cast<double>(pending) * kept_share_));
   for (const RingSource& source : sources_) {
-    bool sane = source.ring->drain([&](std::span<const std::byte> record) {
-      copy_record(record, source.cpu, pressure, batch);
-    });
+    bool sane = source.ring->drain(
+        [&](std::span<const std::byte> record) { copy_record(record, source, pressure, batch); });
     if (!sane) ++batch.malformed;
   }
   if (pending > 0) {
@@ -157,15 +156,15 @@ Batch RingReader::read_round(Pressure pressure) {
   return batch;
 }
 
-void RingReader::copy_record(std::span<const std::byte> record, int cpu, Pressure pressure,
-                             Batch& batch) {
+void RingReader::copy_record(std::span<const std::byte> record, const RingSource& source,
+                             Pressure pressure, Batch& batch) {
   perf_event_header header;
   std::memcpy(&header, record.data(), sizeof header);
   if (header.type == PERF_RECORD_LOST || header.type == PERF_RECORD_LOST_SAMPLES) {
     size_t at = sizeof header + (header.type == PERF_RECORD_LOST ? 8 : 0);
     uint64_t count = 0;
     if (record.size() >= at + 8) std::memcpy(&count, record.data() + at, 8);
-    batch.ring_losses.push_back({cpu, count});
+    batch.ring_losses.push_back({source.cpu, source.side_band, count});
     return;
   }
   if (header.type == PERF_RECORD_THROTTLE) {

@@ -25,6 +25,7 @@ struct RingSource {
   int cpu = 0;
   int poll_fd = -1;  // readable when the ring passes its watermark; −1: polled by time only
   Ring* ring = nullptr;
+  bool side_band = false;
 };
 
 class RingReader {
@@ -52,7 +53,8 @@ class RingReader {
   void loop();
   void push(Batch batch);
   Pressure pressure() const;
-  void copy_record(std::span<const std::byte> record, int cpu, Pressure pressure, Batch& batch);
+  void copy_record(std::span<const std::byte> record, const RingSource& source, Pressure pressure,
+                   Batch& batch);
 
   std::vector<RingSource> sources_;
   Limits limits_;
