@@ -113,7 +113,7 @@ class TimeAddsUp : public testing::Test {
   // repeated; an error of Assay's would be there every time.
   void expect_accounts_agree(const std::string& name, const std::vector<std::string>& arguments,
                              bool timed_waits = true) {
-    constexpr int kAttempts = 3;
+    constexpr int kAttempts = 5;
     std::string found;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       record(name, arguments);
