@@ -23,8 +23,14 @@ const std::map<std::string, std::set<std::string>> kMayInclude{
     {"run", {"base", "model"}},
     {"analysis", {"base", "model", "run"}},
     {"report", {"base", "model", "run", "analysis"}},
-    {"session", {"base", "model", "os", "target", "capture", "unwind", "symbol", "run"}},
-    {"cli", {"base", "model", "os", "target", "run", "analysis", "report", "session", "symbol"}},
+    {"formats", {"base", "model", "run", "analysis"}},
+    {"load", {"base", "model", "os"}},
+    {"view", {"base", "model", "run", "analysis", "report", "formats"}},
+    {"session",
+     {"base", "model", "os", "target", "capture", "unwind", "symbol", "run", "load", "formats"}},
+    {"cli",
+     {"base", "model", "os", "target", "run", "analysis", "report", "session", "symbol", "formats",
+      "load", "view"}},
 };
 
 // "model" of `#include "model/stack.h"`; empty when the line includes no room.
