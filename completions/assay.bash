@@ -8,7 +8,7 @@ _assay_options() {
   local target='--pid --name --exe --port --cgroup --no-children'
   case $1 in
     record)
-      echo "$target --for --warmup --freq --output -o --overwrite --no-wakeups --per-task --unprivileged --quiet -q --json --help -h"
+      echo "$target --for --warmup --freq --output -o --overwrite --no-wakeups --per-task --unprivileged --no-source --debuginfod --quiet -q --json --help -h"
       ;;
     report) echo "--format --json --output -o --pid --tid --pool --help -h" ;;
     sql) echo "--format --json --help -h" ;;

@@ -36,6 +36,8 @@ complete -c assay -n '__fish_seen_subcommand_from record' -l overwrite -d 'repla
 complete -c assay -n '__fish_seen_subcommand_from record' -l no-wakeups -d 'do not trace wake-ups'
 complete -c assay -n '__fish_seen_subcommand_from record' -l per-task -d 'follow threads instead of all CPUs'
 complete -c assay -n '__fish_seen_subcommand_from record' -l unprivileged -d 'capture as an ordinary user would'
+complete -c assay -n '__fish_seen_subcommand_from record' -l no-source -d 'keep no source text in the run file'
+complete -c assay -n '__fish_seen_subcommand_from record' -l debuginfod -d 'fetch missing debug files from DEBUGINFOD_URLS'
 complete -c assay -n '__fish_seen_subcommand_from record' -s q -l quiet -d 'no progress and no report'
 complete -c assay -n '__fish_seen_subcommand_from record' -l json -d 'the report as JSON'
 

@@ -112,6 +112,9 @@ class RecordCommand final : public Command {
         "Follow the target's threads instead of all CPUs: for machines with busy neighbours");
     parser->add_flag("--unprivileged", options_.unprivileged,
                      "Capture as an ordinary user would, even as root");
+    parser->add_flag("--no-source", no_source_, "Keep no source text in the run file");
+    parser->add_flag("--debuginfod", options_.debuginfod,
+                     "Fetch missing debug files from the servers in DEBUGINFOD_URLS");
     parser->add_flag("-q,--quiet", quiet_, "No progress and no report");
     parser->add_flag("--json", json_, "Print the report as JSON");
   }
@@ -148,6 +151,7 @@ class RecordCommand final : public Command {
     options_.warmup_ns = *warmup_ns;
     options_.frequency_hz = frequency_;
     options_.wakeups = !no_wakeups_;
+    options_.source = !no_source_;
     options_.output = output_.empty() ? default_output(options_.target_text) : output_;
     options_.cache_dir = session::default_cache_dir();
     return {};
@@ -186,6 +190,7 @@ class RecordCommand final : public Command {
   std::string output_;
   int frequency_ = 99;
   bool no_wakeups_ = false;
+  bool no_source_ = false;
   bool quiet_ = false;
   bool json_ = false;
 };

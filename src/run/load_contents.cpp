@@ -243,6 +243,20 @@ Result<void> load_series(const Database& database, Contents& out) {
                       });
 }
 
+// Runs of the first days have no such table.
+Result<void> load_data_names(const Database& database, Contents& out) {
+  auto there = database.query_int(
+      "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'data_name' AND sql NOT "
+      "LIKE 'CREATE VIRTUAL%'");
+  if (!there || *there == 0) return {};
+  return for_each_row(database, "data_name",
+                      "SELECT process, address, name FROM data_name ORDER BY process, address",
+                      [&](Row& row) {
+                        uint32_t process = row.below(0, out.processes.size());
+                        out.data_names.push_back({{process}, row.u64(1), row.text(2)});
+                      });
+}
+
 }  // namespace
 
 Result<Contents> load_contents(const Database& database) {
@@ -253,6 +267,7 @@ Result<Contents> load_contents(const Database& database) {
   if (auto done = load_code(database, out); !done) return std::unexpected(done.error());
   if (auto done = load_locations(database, out); !done) return std::unexpected(done.error());
   if (auto done = load_series(database, out); !done) return std::unexpected(done.error());
+  if (auto done = load_data_names(database, out); !done) return std::unexpected(done.error());
   return out;
 }
 

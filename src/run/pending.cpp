@@ -31,6 +31,7 @@ void Pending::clear() {
   empty(series);
   empty(points);
   empty(losses);
+  empty(data_names);
   empty(source_lines);
 }
 

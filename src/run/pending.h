@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/address_space.h"
+#include "model/data_name.h"
 #include "model/location.h"
 #include "model/loss.h"
 #include "model/module.h"
@@ -42,6 +43,7 @@ struct Pending {
   std::vector<model::Series> series;
   std::vector<model::Point> points;
   std::vector<model::Loss> losses;
+  std::vector<model::DataName> data_names;
   std::vector<SourceLine> source_lines;
 
   // Empties it and keeps the memory, unless a burst made it large.

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "model/address_space.h"
+#include "model/data_name.h"
 #include "model/location.h"
 #include "model/loss.h"
 #include "model/module.h"
@@ -45,6 +46,7 @@ struct Contents {
   std::vector<std::vector<model::Location>> locations;  // by frame id; empty: unnamed
   std::vector<model::Series> series;
   std::vector<model::Loss> losses;
+  std::vector<model::DataName> data_names;  // by process, then address
 };
 
 // Limits a stream to [begin, end) by sample time, or by overlap for waits.

@@ -93,6 +93,9 @@ TEST(RunRoundTrip, EveryTableComesBack) {
   EXPECT_EQ(got.notes[0].remedy, "ulimit -l unlimited");
   EXPECT_EQ(reader->source_line("server.cc", 12).value(), "  return x * 2;");
   EXPECT_EQ(reader->source_line("server.cc", 13).value(), "");
+  ASSERT_EQ(got.data_names.size(), 1u);
+  EXPECT_EQ(got.data_names[0].name, "table_mutex");
+  EXPECT_EQ(got.data_names[0].address, 0x5000u);
   auto points = reader->points({0});
   ASSERT_TRUE(points);
   ASSERT_EQ(points->size(), 2u);

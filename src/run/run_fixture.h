@@ -99,6 +99,7 @@ inline void add_fixture_tables(Writer& writer) {
                                      {"outer()", "_Z5outerv", "server.cc", 40, 30, false}};
   writer.put_locations({3}, names);
   writer.put_locations({4}, std::vector<model::Location>{{"main", "", "main.cc", 5, 1, false}});
+  writer.put_data_name({{0}, 0x5000, "table_mutex"});
   writer.put_source_line("server.cc", 12, "  return x * 2;");
   writer.add_fact({"host", "kernel", "6.1"});
   writer.add_note({"rings", "small rings", "ulimit -l unlimited"});

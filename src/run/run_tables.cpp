@@ -66,6 +66,7 @@ Result<void> RunTables::prepare() {
            {sql_.function, "INSERT INTO function VALUES(?,?,?,?,?,?)"},
            {sql_.location, "INSERT INTO location VALUES(?,?,?,?,?)"},
            {sql_.drop_locations, "DELETE FROM location WHERE frame = ?"},
+           {sql_.data_name, "INSERT OR REPLACE INTO data_name VALUES(?,?,?)"},
            {sql_.source_line, "INSERT OR REPLACE INTO source_line VALUES(?,?,?)"},
            {sql_.series, "INSERT OR REPLACE INTO series VALUES(?,?,?,?,?,?,?)"},
            {sql_.point, "INSERT INTO point VALUES(NULL,?,?,?)"},
@@ -141,6 +142,11 @@ Result<void> RunTables::write_people(const Pending& pending) {
   for (const model::Loss& loss : pending.losses) {
     sql_.loss.bind(static_cast<int64_t>(loss.kind)).bind(loss.cpu).bind(loss.time);
     if (auto done = sql_.loss.bind(bits(loss.count)).run(); !done) return done;
+  }
+  for (const model::DataName& name : pending.data_names) {
+    auto done =
+        sql_.data_name.bind(name.process.value).bind(bits(name.address)).bind(name.name).run();
+    if (!done) return done;
   }
   for (const SourceLine& line : pending.source_lines) {
     auto done = sql_.source_line.bind(line.file).bind(line.line).bind(line.text).run();

@@ -31,7 +31,7 @@ class RunTables {
   void release() { sql_ = {}; }  // lets go of the database; nothing else may be called after it
 
  private:
-  Result<void> write_people(const Pending& pending);   // facts, notes, losses, source lines
+  Result<void> write_people(const Pending& pending);   // facts, notes, losses, text
   Result<void> write_threads(const Pending& pending);  // processes, threads
   Result<void> write_code(const Pending& pending);     // modules, mappings, frames, stacks
   Result<void> write_locations(const Pending& pending);
@@ -48,8 +48,8 @@ class RunTables {
   const Database& database_;
   struct Statements {
     Statement info, fact, note, process, thread, module, mapping, frame, stack, function, location,
-        drop_locations, source_line, series, point, loss, sample_block, wait_block, next_wait_block,
-        drop_wait_blocks, second;
+        drop_locations, data_name, source_line, series, point, loss, sample_block, wait_block,
+        next_wait_block, drop_wait_blocks, second;
   };
   Statements sql_;
   ThreadGrouper threads_;

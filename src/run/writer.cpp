@@ -90,6 +90,9 @@ class FileWriter : public Writer {
   void add_loss(const model::Loss& loss) override {
     with_pending([&](Pending& pending) { pending.losses.push_back(loss); });
   }
+  void put_data_name(const model::DataName& name) override {
+    with_pending([&](Pending& pending) { pending.data_names.push_back(name); });
+  }
   void put_source_line(const std::string& file, uint32_t line, const std::string& text) override {
     with_pending([&](Pending& pending) { pending.source_lines.push_back({file, line, text}); });
   }

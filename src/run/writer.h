@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "model/address_space.h"
+#include "model/data_name.h"
 #include "model/location.h"
 #include "model/loss.h"
 #include "model/module.h"
@@ -55,6 +56,8 @@ class Writer {
   virtual void add_series(const model::Series& series) = 0;
   virtual void add_point(const model::Point& point) = 0;
   virtual void add_loss(const model::Loss& loss) = 0;
+  // The name of what a wait's address (a lock's) lies in; replaces.
+  virtual void put_data_name(const model::DataName& name) = 0;
   // Source text around hot lines: (file, line, text). Kept so that a run can be read elsewhere.
   virtual void put_source_line(const std::string& file, uint32_t line, const std::string& text) = 0;
 

@@ -12,7 +12,13 @@ FrameNamer::FrameNamer(symbol::Symbolizer& symbolizer, run::Writer& writer)
 
 void FrameNamer::add(model::FrameId id, const model::Frame& frame) {
   std::lock_guard lock(mutex_);
-  waiting_.emplace_back(id, frame);
+  waiting_.frames.emplace_back(id, frame);
+  changed_.notify_one();
+}
+
+void FrameNamer::add_data(const model::DataName& wanted, const model::Frame& at) {
+  std::lock_guard lock(mutex_);
+  waiting_.data.emplace_back(wanted, at);
   changed_.notify_one();
 }
 
@@ -30,16 +36,24 @@ void FrameNamer::loop() {
   // The target's time is worth more than names a moment earlier.
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), 10);
   while (true) {
-    std::vector<std::pair<model::FrameId, model::Frame>> work;
+    Work work;
     {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return !waiting_.empty() || finishing_; });
-      work.swap(waiting_);
+      std::swap(work, waiting_);
       if (work.empty()) return;
     }
-    for (const auto& [id, frame] : work) {
-      writer_.put_locations(id, symbolizer_.resolve(frame.module, frame.address));
-    }
+    name(work);
+  }
+}
+
+void FrameNamer::name(Work& work) {
+  for (const auto& [id, frame] : work.frames) {
+    writer_.put_locations(id, symbolizer_.resolve(frame.module, frame.address));
+  }
+  for (auto& [wanted, at] : work.data) {
+    wanted.name = symbolizer_.resolve_data(at.module, at.address);
+    if (!wanted.name.empty()) writer_.put_data_name(wanted);
   }
 }
 

@@ -1,8 +1,9 @@
 // FrameNamer: names new frames in the background while the capture runs, so that little is left to
 // do at its end.
 //
-// In: frames, from the thread that builds stacks. Out: Locations in the run file.
-// Threads: add() from anywhere; one thread of its own does the work; finish() waits for it.
+// In: frames, and addresses of data that threads wait on, from the thread that builds stacks. Out:
+// Locations and DataNames in the run file. Threads: add() from anywhere; one thread of its own does
+// the work; finish() waits for it.
 #pragma once
 
 #include <condition_variable>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/data_name.h"
 #include "model/stack.h"
 #include "run/writer.h"
 #include "symbol/symbolizer.h"
@@ -25,17 +27,25 @@ class FrameNamer {
   ~FrameNamer() { finish(); }
 
   void add(model::FrameId id, const model::Frame& frame);
+  // `at` is the module that may hold the data, and the address in it as resolve_data() wants it.
+  void add_data(const model::DataName& wanted, const model::Frame& at);
   // Names all that was added and ends the thread.
   void finish();
 
  private:
+  struct Work {
+    std::vector<std::pair<model::FrameId, model::Frame>> frames;
+    std::vector<std::pair<model::DataName, model::Frame>> data;
+    bool empty() const { return frames.empty() && data.empty(); }
+  };
   void loop();
+  void name(Work& work);
 
   symbol::Symbolizer& symbolizer_;
   run::Writer& writer_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<std::pair<model::FrameId, model::Frame>> waiting_;
+  Work waiting_;
   bool finishing_ = false;
   std::thread thread_;
 };

@@ -14,7 +14,9 @@
 #include "capture/perf/event_set.h"
 #include "os/capabilities.h"
 #include "session/address_spaces.h"
+#include "session/data_names.h"
 #include "session/frame_namer.h"
+#include "session/hot_source.h"
 #include "session/live_tasks_board.h"
 #include "session/periodic_flush.h"
 #include "session/process_register.h"
@@ -75,6 +77,7 @@ class Recorder {
   void abandon_run();
   std::string wait_for_end();
   Result<RecordOutcome> end_window(const std::string& reason);
+  void keep_source();
   void stop_launched();
   void consume();
   void consume_periodically(TimeNs now);
@@ -102,6 +105,8 @@ class Recorder {
   std::unique_ptr<FrameNamer> namer_;
   std::unique_ptr<AddressSpaces> spaces_;
   std::unique_ptr<StackBuilder> stacks_;
+  HotSource hot_source_;
+  std::unique_ptr<DataNames> data_names_;
   std::unique_ptr<WaitSites> sites_;
   std::unique_ptr<capture::EventSet> events_;
   std::unique_ptr<StackPolicy> stack_policy_;
@@ -186,6 +191,7 @@ void Recorder::build_stages() {
       std::make_unique<target::Tracker>(proc_, *processes_, options_.target.include_children);
   symbol::Options symbols;
   symbols.cache_dir = options_.cache_dir;
+  symbols.debuginfod = options_.debuginfod;
   symbolizer_ = symbol::Symbolizer::create(symbols);
   unwinder_ = unwind::Unwinder::create(options_.cache_dir);
   namer_ = std::make_unique<FrameNamer>(*symbolizer_, *writer_);
@@ -195,7 +201,10 @@ void Recorder::build_stages() {
   stacks_ = std::make_unique<StackBuilder>(
       *spaces_, *unwinder_, *writer_,
       [this](model::FrameId id, const model::Frame& frame) { namer_->add(id, frame); });
-  sites_ = std::make_unique<WaitSites>(proc_, *symbolizer_, spaces_->kernel());
+  data_names_ = std::make_unique<DataNames>(*spaces_, *tracker_, *namer_);
+  sites_ = std::make_unique<WaitSites>(
+      proc_, *symbolizer_, spaces_->kernel(),
+      [this](pid_t pid, uint64_t address) { data_names_->waited_on(pid, address); });
   // Tables are built before the window opens, so that the consumer need not stop for them; the
   // first kernel name makes the symbolizer read all of them.
   (void)symbolizer_->resolve(spaces_->kernel(), 0);
@@ -291,9 +300,10 @@ Result<void> Recorder::begin_window() {
   writer_->set_info(info_);
   note_limits();
   complete_until_ = info_.window_begin_ns;
-  recording_ = std::make_unique<Recording>(Recording::Parts{proc_, *events_, *spaces_, *unwinder_,
-                                                            *stacks_, *sites_, *tracker_, *writer_},
-                                           info_.window_begin_ns);
+  recording_ = std::make_unique<Recording>(
+      Recording::Parts{proc_, *events_, *spaces_, *unwinder_, *stacks_, *sites_, *tracker_,
+                       *writer_, hot_source_, *data_names_},
+      info_.window_begin_ns);
   if (auto adopted = adopt_target(); !adopted) return adopted;
   recording_->add_existing_threads();
   if (launched_) {
@@ -446,6 +456,7 @@ Result<RecordOutcome> Recorder::end_window(const std::string& reason) {
   stop_launched();
   show("naming");
   namer_->finish();
+  keep_source();
   flush_->stop();
 
   RecordOutcome outcome;
@@ -459,6 +470,14 @@ Result<RecordOutcome> Recorder::end_window(const std::string& reason) {
   }
   outcome.info = info_;
   return outcome;
+}
+
+// Files are looked for as the target sees them, as long as it lives.
+void Recorder::keep_source() {
+  if (!options_.source) return;
+  std::vector<pid_t> pids = tracker_->pids();
+  symbol::SourceText text(pids.empty() ? 0 : *std::min_element(pids.begin(), pids.end()));
+  hot_source_.write(stacks_->frames(), stacks_->stacks(), *symbolizer_, text, *writer_);
 }
 
 // A command that we started ends with the capture only when the user ended the capture.

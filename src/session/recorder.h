@@ -35,6 +35,8 @@ struct RecordOptions {
   bool wakeups = true;
   bool per_task = false;      // follow the target's threads even where whole CPUs could be sampled
   bool unprivileged = false;  // behave as if no privilege were there (for tests and comparisons)
+  bool source = true;         // keep the text of hot source lines in the run
+  bool debuginfod = false;    // ask the servers in DEBUGINFOD_URLS for missing debug files
   std::string cache_dir;      // unwind tables and symbols by build id; empty: none
 };
 

@@ -27,6 +27,7 @@ Recording::Recording(const Parts& parts, TimeNs window_begin)
                [this](const model::Wait& wait) {
                  counts_.waits.fetch_add(1, std::memory_order_relaxed);
                  parts_.writer.add_wait(wait);
+                 parts_.hot_source.add_waiting(wait.stack, wait.duration_ns);
                }) {}
 
 void Recording::add_existing_threads() {
@@ -190,6 +191,7 @@ void Recording::handle_on_cpu(const capture::RecordHead& head, capture::SampleRe
   model::StackId stack = parts_.stacks.build(head.pid, head.tid, sample, head.time);
   parts_.writer.add_sample({head.time, task->thread, stack, parts_.events.sample_period_ns(),
                             static_cast<uint16_t>(head.cpu)});
+  parts_.hot_source.add_running(stack, parts_.events.sample_period_ns());
 }
 
 void Recording::handle_off_cpu(const capture::RecordHead& head, capture::SampleRecord& sample) {
@@ -263,6 +265,7 @@ void Recording::handle_exit(const capture::RecordHead& head, const capture::Exit
   if (!parts_.tracker.contains(exit.pid)) {
     parts_.spaces.exited(exit.pid);
     parts_.sites.forget(exit.pid);
+    parts_.data_names.forget(exit.pid);
   }
 }
 
@@ -282,6 +285,7 @@ void Recording::handle_comm(const capture::RecordHead& head, const capture::Comm
   }
   parts_.spaces.executed(head.pid);
   parts_.sites.forget(head.pid);
+  parts_.data_names.forget(head.pid);
 }
 
 }  // namespace assay::session

@@ -18,6 +18,8 @@
 #include "capture/perf/ordered_records.h"
 #include "run/writer.h"
 #include "session/address_spaces.h"
+#include "session/data_names.h"
+#include "session/hot_source.h"
 #include "session/stack_builder.h"
 #include "session/wait_sites.h"
 #include "target/tracker.h"
@@ -41,6 +43,8 @@ class Recording {
     WaitSites& sites;
     target::Tracker& tracker;
     run::Writer& writer;
+    HotSource& hot_source;
+    DataNames& data_names;
   };
   Recording(const Parts& parts, TimeNs window_begin);
 

@@ -35,6 +35,8 @@ class StackBuilder {
   // A stack of which only the user part is known, as a snapshot gives it.
   model::StackId build_user(const unwind::RawStack& raw, TimeNs now);
   model::StackId marker(model::StackEnd end);
+  const model::FrameTable& frames() const { return frames_; }
+  const model::StackTable& stacks() const { return stacks_; }
   // What the stacks so far had and wanted, for choosing what to take of the next ones.
   struct Needs {
     uint64_t frame_pointer_stacks = 0;  // had frames that only frame pointers gave

@@ -87,8 +87,12 @@ bool takes_descriptor(uint16_t syscall) {
   return std::ranges::find(kDescriptorCalls, static_cast<int>(syscall)) != kDescriptorCalls.end();
 }
 
-WaitSites::WaitSites(const os::ProcFs& proc, symbol::Symbolizer& symbolizer, model::ModuleId kernel)
-    : symbolizer_(symbolizer), kernel_(kernel), fd_kinds_(proc) {}
+WaitSites::WaitSites(const os::ProcFs& proc, symbol::Symbolizer& symbolizer, model::ModuleId kernel,
+                     FutexSeen futex_seen)
+    : symbolizer_(symbolizer),
+      kernel_(kernel),
+      futex_seen_(std::move(futex_seen)),
+      fd_kinds_(proc) {}
 
 uint16_t WaitSites::syscall_at(uint64_t kernel_address) {
   auto [it, added] = syscall_by_address_.try_emplace(kernel_address, kNoSyscall);
@@ -127,6 +131,7 @@ void WaitSites::describe(pid_t pid, uint16_t syscall, uint64_t first_argument, T
                          capture::WaitSite& site) {
   site.syscall = syscall;
   site.arg = first_argument;
+  if (syscall == SYS_futex) futex_seen_(pid, first_argument);
   if (takes_descriptor(syscall) && first_argument <= INT32_MAX) {
     site.fd_kind = fd_kinds_.kind_of(pid, static_cast<int>(first_argument), now);
   }

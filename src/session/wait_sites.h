@@ -7,6 +7,7 @@
 // thread, hidden kernel addresses).
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -23,7 +24,11 @@ namespace assay::session {
 
 class WaitSites {
  public:
-  WaitSites(const os::ProcFs& proc, symbol::Symbolizer& symbolizer, model::ModuleId kernel);
+  // A thread of `pid` waits on the futex at `address`.
+  using FutexSeen = std::function<void(pid_t pid, uint64_t address)>;
+
+  WaitSites(const os::ProcFs& proc, symbol::Symbolizer& symbolizer, model::ModuleId kernel,
+            FutexSeen futex_seen);
 
   capture::WaitSite site(pid_t pid, const capture::SampleRecord& sample, model::StackId stack,
                          TimeNs now);
@@ -37,6 +42,7 @@ class WaitSites {
 
   symbol::Symbolizer& symbolizer_;
   model::ModuleId kernel_;
+  FutexSeen futex_seen_;
   capture::FdKinds fd_kinds_;
   std::unordered_map<uint64_t, uint16_t> syscall_by_address_;
 };

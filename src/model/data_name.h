@@ -1,0 +1,17 @@
+// DataName: what lies at an address of a process, for locks that have a name of their own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "model/ids.h"
+
+namespace assay::model {
+
+struct DataName {
+  ProcessId process;
+  uint64_t address = 0;  // absolute, as waits have it
+  std::string name;      // "table_mutex", "registry+0x10"
+};
+
+}  // namespace assay::model
