@@ -1,6 +1,7 @@
 #include "session/stack_builder.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "os/touch_pages.h"
 
@@ -47,6 +48,8 @@ StackId StackBuilder::push_user(const unwind::RawStack& raw, TimeNs now) {
   // Without a copy (it was cut to save time) frame pointers are all there is, whatever the code.
   if (user.used_frame_pointers && !raw.copy.empty()) ++needs_.frame_pointer_stacks;
   if (user.end == StackEnd::copy_too_short) note_short_copy(raw, user);
+  auto depth = static_cast<size_t>(std::bit_width(user.copy_needed));
+  ++needs_.by_depth[std::min(depth, needs_.by_depth.size() - 1)];
   StackId stack;
   if (user.end != StackEnd::complete) stack = marker(user.end);
   for (size_t i = user.frames.size(); i-- > 0;) {
@@ -68,6 +71,14 @@ void StackBuilder::note_short_copy(const unwind::RawStack& raw, const unwind::Us
   if (touched_.size() >= kMostHoles) touched_.clear();
   if (touched_.insert({raw.pid, hole}).second)
     os::touch_pages(raw.pid, hole, raw.registers.sp() + user.copy_needed);
+}
+
+// Counts a walk that read exactly `bytes` as deeper, since its power of two is all that is known.
+uint64_t StackBuilder::Needs::deeper_than(uint32_t bytes) const {
+  uint64_t count = 0;
+  for (size_t i = static_cast<size_t>(std::bit_width(bytes)); i < by_depth.size(); ++i)
+    count += by_depth[i];
+  return count;
 }
 
 StackBuilder::Needs StackBuilder::take_needs() {

@@ -5,6 +5,7 @@
 // owner.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <set>
 #include <span>
@@ -41,6 +42,8 @@ class StackBuilder {
   struct Needs {
     uint64_t frame_pointer_stacks = 0;  // had frames that only frame pointers gave
     uint32_t copy_bytes = 0;  // would have let the walk go on that ended furthest out; since asked
+    std::array<uint64_t, 16> by_depth{};  // walks by the power of two that they read to
+    uint64_t deeper_than(uint32_t bytes) const;
   };
   Needs take_needs();
 

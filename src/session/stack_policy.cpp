@@ -8,6 +8,7 @@ namespace assay::session {
 namespace {
 
 constexpr uint32_t kLargestCopy = 32 * 1024;
+constexpr uint32_t kSmallestCopy = 1024;
 constexpr uint32_t kBeyond = 256;
 constexpr uint64_t kFewestStacks = 50;        // fewer tell nothing
 constexpr uint64_t kToleratedCutOneIn = 500;  // 0.2 %
@@ -27,16 +28,28 @@ void StackPolicy::reconsider(const unwind::UnwindStats& stats, const StackBuilde
   uint64_t walked = needs.frame_pointer_stacks -
                     std::exchange(frame_pointers_before_, needs.frame_pointer_stacks);
 
-  uint32_t copy_bytes = events_.off_cpu_copy_bytes();
+  uint32_t copy_bytes = better_copy_bytes(stacks, cut, needs);
   bool user_chain = events_.off_cpu_user_chain() || walked * kFramePointersOneIn > stacks;
-  if (cut * kToleratedCutOneIn > stacks && copy_bytes < kLargestCopy) {
-    // A little beyond what was wanted: the next frames out need some, too.
-    uint32_t wanted = std::bit_ceil(std::max(needs.copy_bytes + kBeyond, copy_bytes * 2));
-    copy_bytes = std::min(wanted, kLargestCopy);
-  }
   if (copy_bytes == events_.off_cpu_copy_bytes() && user_chain == events_.off_cpu_user_chain())
     return;
   (void)events_.set_off_cpu_stacks(copy_bytes, user_chain);  // on failure the old event goes on
+}
+
+uint32_t StackPolicy::better_copy_bytes(uint64_t stacks, uint64_t cut,
+                                        const StackBuilder::Needs& needs) {
+  uint32_t copy_bytes = events_.off_cpu_copy_bytes();
+  bool too_short = cut * kToleratedCutOneIn > stacks;
+  if (too_short && copy_bytes < kLargestCopy) {
+    // A little beyond what was wanted: the next frames out need some, too.
+    uint32_t wanted = std::bit_ceil(std::max(needs.copy_bytes + kBeyond, copy_bytes * 2));
+    return std::min(wanted, kLargestCopy);
+  }
+  if (too_short || std::exchange(fitted_, true)) return copy_bytes;
+  while (copy_bytes > kSmallestCopy &&
+         needs.deeper_than(copy_bytes / 2) * kToleratedCutOneIn <= stacks) {
+    copy_bytes /= 2;
+  }
+  return copy_bytes;
 }
 
 void StackPolicy::pace_kernel_stacks(uint64_t switches, TimeNs now) {

@@ -1,8 +1,9 @@
 // StackPolicy: what is taken of a user's stack at every context switch: as little as complete
 // stacks allow.
 //
-// A small copy of the stack is unwound by call-frame information. The copy grows when too many
-// walks end where it ends; joins with earlier stacks make up for the few that are deeper. The
+// A small copy of the stack is unwound by call-frame information. It begins larger than most need,
+// shrinks to what the first walks read, and grows when too many walks end where it ends; joins with
+// earlier stacks make up for the few that are deeper. The
 // kernel's walk along frame pointers is asked for only where code without call-frame information
 // turns up (Go, JIT): on other code it costs page faults and finds rubbish. The kernel's part of
 // the stack, the dearest part of a record, is taken at every switch up to a rate, and above it in a
@@ -21,7 +22,7 @@ namespace assay::session {
 class StackPolicy {
  public:
   explicit StackPolicy(capture::EventSet& events) : events_(events) {}
-  // With the counts so far; called about once a second.
+  // With the counts so far; called some times a second.
   void reconsider(const unwind::UnwindStats& stats, const StackBuilder::Needs& needs);
   // With the number of switches so far; called about every kSwitchTickNs.
   void pace_kernel_stacks(uint64_t switches, TimeNs now);
@@ -31,7 +32,10 @@ class StackPolicy {
   static constexpr int64_t kSwitchTickNs = 50 * kNsPerMs;
 
  private:
+  uint32_t better_copy_bytes(uint64_t stacks, uint64_t cut, const StackBuilder::Needs& needs);
+
   capture::EventSet& events_;
+  bool fitted_ = false;  // the copy was made as small as the first walks allow
   uint64_t stacks_before_ = 0;
   uint64_t cut_before_ = 0;
   uint64_t frame_pointers_before_ = 0;

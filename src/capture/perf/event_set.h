@@ -36,7 +36,7 @@ const char* tier_name(Tier tier);
 struct EventOptions {
   int frequency_hz = 99;
   uint32_t on_cpu_copy_bytes = 32 * 1024;  // user stack copied with an on-CPU sample
-  uint32_t off_cpu_copy_bytes = 1024;      // and with a context switch
+  uint32_t off_cpu_copy_bytes = 4096;      // and, to begin with, with a context switch
   bool off_cpu_user_chain = false;         // let the kernel walk frame pointers at every switch
   bool wakeups = true;
   bool global_pids = true;  // ours are the kernel\'s own: no PID namespace between
