@@ -2,8 +2,9 @@
 // do at its end.
 //
 // In: frames, and addresses of data that threads wait on, from the thread that builds stacks. Out:
-// Locations and DataNames in the run file. Threads: add() from anywhere; one thread of its own does
-// the work; finish() waits for it.
+// Locations and DataNames in the run file. Code made at run time often gets its name a moment after
+// it first ran, so what has none yet is asked for again. Threads: add() from anywhere; one thread
+// of its own does the work; finish() waits for it.
 #pragma once
 
 #include <condition_variable>
@@ -40,12 +41,15 @@ class FrameNamer {
   };
   void loop();
   void name(Work& work);
+  bool name_frame(model::FrameId id, const model::Frame& frame);  // false: it may get a name yet
+  void name_the_unnamed();
 
   symbol::Symbolizer& symbolizer_;
   run::Writer& writer_;
   std::mutex mutex_;
   std::condition_variable changed_;
   Work waiting_;
+  std::vector<std::pair<model::FrameId, model::Frame>> unnamed_;  // the namer's thread's alone
   bool finishing_ = false;
   std::thread thread_;
 };

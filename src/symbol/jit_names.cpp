@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "symbol/jit_code.h"
 #include "symbol/name_source.h"
 
@@ -17,7 +18,7 @@ namespace {
 constexpr uint64_t kMaxFileBytes = 512 << 20;
 constexpr uint64_t kReadBytes = 8 << 20;
 constexpr uint64_t kMaxRecordBytes = 64 << 20;
-constexpr uint32_t kMissesBetweenSearches = 256;
+constexpr TimeNs kBetweenSearches = 200 * kNsPerMs;
 
 // A file that its writer appends to.
 struct GrowingFile {
@@ -173,7 +174,11 @@ class JitNames final : public NameSource {
     open(dump_);
   }
   void read_on() {
-    if (misses_++ % kMissesBetweenSearches == 0) look_for_files();
+    TimeNs now = monotonic_ns();
+    if (now >= next_search_) {
+      look_for_files();
+      next_search_ = now + kBetweenSearches;
+    }
     map_.follow([this](std::string_view bytes) { return read_perf_map(bytes, code_); });
     dump_.follow([this](std::string_view bytes) { return reader_.read(bytes, code_); });
   }
@@ -185,7 +190,7 @@ class JitNames final : public NameSource {
   GrowingFile map_, dump_;
   JitDumpReader reader_;
   JitCode code_;
-  uint32_t misses_ = 0;
+  TimeNs next_search_ = 0;
 };
 
 }  // namespace

@@ -155,6 +155,13 @@ RowMemo::Entry& Walker<Arch>::entry_at(uint64_t address) {
   return entry;
 }
 
+// Whether a return address is a function's first byte, with nothing before it: nobody called from
+// there, the address was put on a new stack by hand (makecontext does).
+template <class Arch>
+bool Walker<Arch>::begins_here(const UserFrame& frame) {
+  return frame.is_return_address && Row{entry_at(frame.pc).bits}.type() != RowType::none;
+}
+
 // Nearly every frame of nearly every stack has CFA = sp or fp plus a constant: these are taken
 // here, with all state in locals; anything else is a step().
 template <class Arch>
@@ -173,7 +180,10 @@ void Walker<Arch>::walk_plain() {
       Row row = found;
       // Without call-frame information fp is followed, under step_frame_pointer()'s conditions.
       const bool by_convention = row.rule_bits() == kNoCfi;
-      if (by_convention) row.bits = Row::pack(RowType::fp, 1, 2);
+      if (by_convention) {
+        if (frames > 0 && begins_here(scratch_.frames[frames - 1])) break;
+        row.bits = Row::pack(RowType::fp, 1, 2);
+      }
       uint64_t from = sp;
       if (row.type() == RowType::fp) {
         if (fp.state == State::slot) {
@@ -260,6 +270,7 @@ typename Walker<Arch>::Step Walker<Arch>::step(const Place& here) {
       return step_signal<kAll>();
     case RowType::none:
       if (row.cfa() != 0) return stop(End::no_unwind_info);
+      if (begins_here(scratch_.frames[frames_ - 1])) return stop_at_beginning();
       return step_frame_pointer(row.rule_bits() != kUnmapped);
     case RowType::full:
       if constexpr (kAll) return step_full(*here.range->table, row);
@@ -292,6 +303,14 @@ template <class Arch>
 typename Walker<Arch>::Step Walker<Arch>::stop_at_zero(uint64_t address) {
   uint64_t zero = 0;
   return load(address, zero) ? stop(End::complete) : Step::stop;
+}
+
+// What nobody called is where its stack begins, whatever its rules say of a caller. (A signal's
+// restorer is covered by its rules from one byte before, so it does not come here.)
+template <class Arch>
+typename Walker<Arch>::Step Walker<Arch>::stop_at_beginning() {
+  scratch_.frames[frames_ - 1].is_return_address = is_return_ = false;
+  return stop(End::complete);
 }
 
 template <class Arch>

@@ -98,6 +98,8 @@ class Walker final : private ExpressionContext {
   void finish();
   Place place(uint64_t address) const;
   RowMemo::Entry& entry_at(uint64_t address);
+  bool begins_here(const UserFrame& frame);
+  Step stop_at_beginning();
   template <bool kAll>
   Step step(const Place& place);
   template <bool kAll>

@@ -118,6 +118,17 @@ TEST_F(WalkerTest, AnInterruptedFunctionIsLookedUpAtItsOwnAddress) {
   EXPECT_EQ(out_.sps.back(), address(44));
 }
 
+TEST_F(WalkerTest, AFunctionThatNobodyCalledIsLookedUpAtItsFirstByte) {
+  uint64_t first_byte = at(Rule::after_none) - 8;
+  SyntheticStack s(at(Rule::leaf8), 8);
+  // A frame pointer that could be followed must not lead past it.
+  s.reg(model::kRegRbp, address(4)).word(0, first_byte).word(4, 0).word(5, at(Rule::root));
+  EXPECT_EQ(walk(s.raw()).end, StackEnd::complete);
+  EXPECT_THAT(pcs(), ElementsAre(at(Rule::leaf8), first_byte));
+  EXPECT_FALSE(out_.stack.frames[1].is_return_address);
+  EXPECT_FALSE(out_.stack.used_frame_pointers);
+}
+
 TEST_F(WalkerTest, OtherRegistersAreFollowedWhenACfaNeedsThem) {
   // saves_rbx ← rbx24, whose rbx was saved by its callee at CFA − 16.
   SyntheticStack s(at(Rule::saves_rbx), 16);

@@ -61,6 +61,7 @@ enum class Rule {
   signal,
   align,
   none,
+  after_none,
   garbage,
   expression,
   val_expression,
@@ -87,6 +88,7 @@ class SyntheticCode {
     fde(Rule::saves_rbx, make_bytes({DW_CFA_def_cfa_offset, 16, DW_CFA_offset | 3, 2}));
     fde(Rule::align, make_bytes({DW_CFA_expression, 6, 2, DW_OP_breg6, 0, DW_CFA_def_cfa_expression,
                                  3, DW_OP_breg6, 0x78, DW_OP_deref}));
+    fde(Rule::after_none, {});
     fde(Rule::garbage, make_bytes({0x3f}));
     // CFA = rsp + 8 · 2, by an expression no row knows.
     fde(Rule::expression, make_bytes({DW_CFA_def_cfa_expression, 6, DW_OP_breg7, 0, DW_OP_lit2,
