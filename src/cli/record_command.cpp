@@ -70,10 +70,11 @@ std::string default_output(const std::string& target) {
 std::string progress_text(const session::RecordProgress& state) {
   int64_t elapsed = std::max<int64_t>(0, state.now - state.begin);
   std::string time;
+  if (state.phase == "preparing") return "preparing: reading the target's programs";
   if (state.phase == "warming up") {
     time = fmt::format("{} left", format_duration(std::max<int64_t>(0, state.begin - state.now)));
   } else if (state.duration_ns > 0) {
-    constexpr int kCells = 20;
+    constexpr int kCells = 12;
     auto filled = static_cast<int>(std::min<int64_t>(kCells, elapsed * kCells / state.duration_ns));
     std::string bar;
     for (int i = 0; i < kCells; ++i) bar += i < filled ? "█" : "░";
@@ -83,8 +84,8 @@ std::string progress_text(const session::RecordProgress& state) {
   } else {
     time = fmt::format("{:.0f} s, Ctrl-C to end", static_cast<double>(elapsed) / 1e9);
   }
-  return fmt::format("{} {}  {} processes, {} threads  {} samples  {} waits  {} lost", state.phase,
-                     time, state.processes, state.threads, format_count(state.samples),
+  return fmt::format("{} {} · {}p {}t · {} samples {} waits {} lost", state.phase, time,
+                     state.processes, state.threads, format_count(state.samples),
                      format_count(state.waits), format_count(state.lost));
 }
 

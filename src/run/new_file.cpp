@@ -1,6 +1,8 @@
 #include "run/new_file.h"
 
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -18,26 +20,13 @@ std::unexpected<Error> already_exists(const std::string& path) {
                           "choose another name with -o, or pass --overwrite to replace it", EEXIST);
 }
 
-Result<void> check_place(const std::string& path, bool overwrite) {
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) {
-    if (errno == ENOENT) return {};
-    return fail_errno("cannot write {}", path);
-  }
-  // Renaming over a device or a directory would destroy more than a file.
-  if (!S_ISREG(status.st_mode)) {
-    return fail_with_remedy(fmt::format("{} exists and is not a regular file", path),
-                            "choose another name with -o", EEXIST);
-  }
-  if (!overwrite) return already_exists(path);
-  auto old = Database::open(path, SQLITE_OPEN_READONLY);
-  if (!old) return {};
-  int code = sqlite3_exec(old->handle(), "SELECT 1 FROM sqlite_schema", nullptr, nullptr, nullptr);
-  if ((code & 0xff) == SQLITE_BUSY) {
-    return fail_with_remedy(fmt::format("{} is being written by a running capture", path),
-                            "end that capture first, or choose another name with -o", EBUSY);
-  }
-  return {};
+Result<void> check_directory(const std::string& path) {
+  std::string directory = std::filesystem::path(path).parent_path().string();
+  if (directory.empty()) directory = ".";
+  if (::access(directory.c_str(), W_OK | X_OK) == 0) return {};
+  return fail_with_remedy(
+      fmt::format("cannot write {}: {}: {}", path, directory, std::strerror(errno)),
+      "choose a place that can be written to with -o", errno);
 }
 
 Result<void> fill(const std::string& path, const model::RunInfo& info) {
@@ -72,8 +61,31 @@ Result<void> move_into_place(const std::string& from, const std::string& to, boo
 
 }  // namespace
 
-Result<void> make_run_file(const std::string& path, const model::RunInfo& info, bool overwrite) {
+Result<void> check_place(const std::string& path, bool overwrite) {
   if (path.empty()) return fail("a run needs a file name");
+  if (auto writable = check_directory(path); !writable) return writable;
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT) return {};
+    return fail_errno("cannot write {}", path);
+  }
+  // Renaming over a device or a directory would destroy more than a file.
+  if (!S_ISREG(status.st_mode)) {
+    return fail_with_remedy(fmt::format("{} exists and is not a regular file", path),
+                            "choose another name with -o", EEXIST);
+  }
+  if (!overwrite) return already_exists(path);
+  auto old = Database::open(path, SQLITE_OPEN_READONLY);
+  if (!old) return {};
+  int code = sqlite3_exec(old->handle(), "SELECT 1 FROM sqlite_schema", nullptr, nullptr, nullptr);
+  if ((code & 0xff) == SQLITE_BUSY) {
+    return fail_with_remedy(fmt::format("{} is being written by a running capture", path),
+                            "end that capture first, or choose another name with -o", EBUSY);
+  }
+  return {};
+}
+
+Result<void> make_run_file(const std::string& path, const model::RunInfo& info, bool overwrite) {
   if (auto free = check_place(path, overwrite); !free) return free;
   std::string temporary = fmt::format("{}.new.{}", path, ::getpid());
   ::unlink(temporary.c_str());

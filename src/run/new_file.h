@@ -12,6 +12,8 @@
 
 namespace assay::run {
 
+// Whether the path is free and in a directory that can be written to.
+Result<void> check_place(const std::string& path, bool overwrite);
 Result<void> make_run_file(const std::string& path, const model::RunInfo& info, bool overwrite);
 
 }  // namespace assay::run

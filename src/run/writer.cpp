@@ -191,6 +191,10 @@ class FileWriter : public Writer {
 
 }  // namespace
 
+Result<void> Writer::check(const std::string& path, bool overwrite) {
+  return check_place(path, overwrite);
+}
+
 Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, const model::RunInfo& info,
                                                bool overwrite) {
   if (auto made = make_run_file(path, info, overwrite); !made) {

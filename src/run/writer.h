@@ -32,6 +32,8 @@ class Writer {
   // Fails when the path exists (unless overwrite) or cannot be written.
   static Result<std::unique_ptr<Writer>> create(const std::string& path, const model::RunInfo& info,
                                                 bool overwrite);
+  // Whether create() may succeed; makes nothing. For asking before anything costly is begun.
+  static Result<void> check(const std::string& path, bool overwrite);
   virtual ~Writer() = default;
 
   virtual void set_info(const model::RunInfo& info) = 0;

@@ -134,7 +134,10 @@ class Recorder {
 };
 
 Result<RecordOutcome> Recorder::run() {
+  if (auto free = run::Writer::check(options_.output, options_.overwrite); !free)
+    return std::unexpected(free.error());
   if (auto found = find_target(); !found) return std::unexpected(found.error());
+  show("preparing");
   raise_descriptor_limit();  // after a launched command was forked: its limits are its own
   if (auto opened = open_events(); !opened) return std::unexpected(opened.error());
   if (auto opened = open_run(); !opened) return std::unexpected(opened.error());

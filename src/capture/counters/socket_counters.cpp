@@ -4,6 +4,7 @@
 #include <array>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace assay::capture {
 namespace {
@@ -30,6 +31,10 @@ constexpr std::array kCounterSpecs{of_socket(SeriesKind::cumulative, "retransmit
                                    of_socket(SeriesKind::cumulative, "sndbuf_limited", "ns")};
 constexpr SeriesSpec kBacklog = of_socket(SeriesKind::gauge, "accept_backlog", "count");
 constexpr SeriesSpec kBacklogLimit = of_socket(SeriesKind::gauge, "accept_backlog_limit", "count");
+
+std::string how_to_be_allowed() {
+  return ::geteuid() == 0 ? "" : "run Assay as root (sudo)";
+}
 
 // A counter of the kernel that fell is another socket's, or broken: it adds nothing.
 int64_t grown(uint64_t now, uint64_t before) {
@@ -77,10 +82,13 @@ Result<std::vector<os::TcpSocket>> SocketCounters::from_kernel(pid_t pid) {
     if (sockets) return sockets;
     found->second.reset();  // refused now means refused later: do not ask again
   }
+  // A process that has ended has no sockets, and nothing was refused.
+  auto stat = proc_.stat(pid);
+  if (!stat || stat->state == 'Z') return fail("process {} has ended", pid);
   give_note_once(
       "sock_diag is refused: queues come from /proc/net/tcp, without round-trip times, "
       "retransmits and accept limits",
-      "run Assay as root (sudo)");
+      how_to_be_allowed());
   return os::read_net_tcp(pid, proc_.root());
 }
 
@@ -88,7 +96,7 @@ void SocketCounters::poll(const LiveTasks& tasks) {
   owners_.note_new(tasks);
   if (owners_.refused()) {
     give_note_once("the open files of the target may not be read: its sockets are unknown",
-                   "run Assay as root (sudo)");
+                   how_to_be_allowed());
   }
   begin_poll();
   std::set<std::string> seen;
