@@ -14,7 +14,7 @@ _assay_options() {
     sql) echo "--format --json --help -h" ;;
     doctor) echo "$target --json --help -h" ;;
     load)
-      echo "--connections -c --streams -m --requests -n --for --warmup --rate --timeout --threads --method -X --header -H --data -d --data-file --data-hex --http2 --insecure --cacert --seed --quiet -q --json --help -h"
+      echo "--connections -c --streams -m --requests -n --for --warmup --rate --timeout --threads --method -X --header -H --data -d --data-file --data-hex --proto --proto-path --http2 --insecure --cacert --seed --quiet -q --json --help -h"
       ;;
     *) echo "--help -h --version" ;;
   esac
@@ -30,7 +30,8 @@ _assay_value() {
     --method | -X) _assay_reply 'GET HEAD POST PUT PATCH DELETE OPTIONS' ;;
     --freq) _assay_reply '49 99 199 499 999' ;;
     --format) _assay_formats ;;
-    --exe | --output | -o | --data-file | --cacert) COMPREPLY=($(compgen -f -- "$_assay_word")) && compopt -o filenames 2>/dev/null ;;
+    --exe | --output | -o | --data-file | --cacert | --proto) COMPREPLY=($(compgen -f -- "$_assay_word")) && compopt -o filenames 2>/dev/null ;;
+    --proto-path) COMPREPLY=($(compgen -d -- "$_assay_word")) && compopt -o filenames 2>/dev/null ;;
     --cgroup) COMPREPLY=($(compgen -d -- "${_assay_word:-/sys/fs/cgroup/}")) && compopt -o filenames 2>/dev/null ;;
     *) return 1 ;;
   esac

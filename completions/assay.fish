@@ -74,6 +74,8 @@ complete -c assay -n '__fish_seen_subcommand_from load' -s H -l header -x -d 'he
 complete -c assay -n '__fish_seen_subcommand_from load' -s d -l data -x -d 'body or gRPC message as JSON'
 complete -c assay -n '__fish_seen_subcommand_from load' -l data-file -r -F -d 'body byte for byte'
 complete -c assay -n '__fish_seen_subcommand_from load' -l data-hex -x -d 'body in hex digits'
+complete -c assay -n '__fish_seen_subcommand_from load' -l proto -r -F -d 'describes the gRPC method'
+complete -c assay -n '__fish_seen_subcommand_from load' -l proto-path -r -F -d 'where its imports are'
 complete -c assay -n '__fish_seen_subcommand_from load' -l http2 -d 'HTTP/2'
 complete -c assay -n '__fish_seen_subcommand_from load' -l insecure -d 'take any certificate'
 complete -c assay -n '__fish_seen_subcommand_from load' -l cacert -r -F -d 'certificates to trust'

@@ -155,6 +155,14 @@ class LoadCommand final : public Command {
     parser.add_option("--data-file", data_file_, "Body, or encoded gRPC message, byte for byte")
         ->type_name("FILE");
     parser.add_option("--data-hex", data_hex_, "The same in hex digits")->type_name("HEX");
+    parser
+        .add_option("--proto", options_.proto_files,
+                    "File that describes the gRPC method (default: ask the server's reflection)")
+        ->allow_extra_args(false)
+        ->type_name("FILE");
+    parser.add_option("--proto-path", options_.proto_paths, "Where its imports are")
+        ->allow_extra_args(false)
+        ->type_name("DIR");
     parser.add_flag("--http2", options_.http2, "HTTP/2: at once on http://, by ALPN on https://");
     parser.add_flag("--insecure", options_.tls.insecure, "Take any certificate");
     parser.add_option("--cacert", options_.tls.trust_file, "Certificates to trust (PEM)")

@@ -30,8 +30,8 @@ std::string LoadResult::saturated() const {
   }
   if (cpu_share() + wait_share() >= kBusyShare && wait_share() > 0.1) {
     return fmt::format(
-        "the load generator ran {} of the time and waited {} for a CPU: the machine is too small "
-        "for both, and it may be the limit",
+        "the load generator ran {} of the time and waited {} for a CPU: it may be the limit, not the "
+        "server",
         format_percent(cpu_share()), format_percent(wait_share()));
   }
   if (rate > 0 && total.lag.count() >= kFewSends && total.lag.quantile_ns(0.99) > kLateNs) {

@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "load/generator.h"
+#include "load/message_schema.h"
+#include "load/reflection.h"
 
 namespace assay::load {
 namespace {
@@ -102,6 +104,46 @@ Result<void> build_headers(const LoadOptions& options, bool has_body, Workload& 
   return {};
 }
 
+// From --proto files, or from the server itself.
+Result<std::shared_ptr<MessageSchema>> find_schema(const LoadOptions& options,
+                                                   const Workload& workload) {
+  MethodName method = split_method(workload.url.path);
+  if (!options.proto_files.empty()) {
+    return MessageSchema::from_files(options.proto_files, options.proto_paths, method);
+  }
+  auto address = find_server(workload.url, options.timeout_ns);
+  if (!address) return std::unexpected(address.error());
+  std::unique_ptr<TlsContext> tls;
+  if (workload.url.tls) {
+    auto made = TlsContext::create(options.tls, workload.url.host, true);
+    if (!made) return std::unexpected(made.error());
+    tls = std::move(*made);
+  }
+  GrpcPeer peer{workload.url, *address, tls.get(), workload.headers, options.timeout_ns};
+  auto descriptors = reflect(peer, method.service);
+  if (!descriptors) return std::unexpected(descriptors.error());
+  return MessageSchema::from_descriptors(*descriptors, method);
+}
+
+// The body of a gRPC workload becomes an encoded message, or a maker of them.
+Result<void> encode_message(const LoadOptions& options, Workload& workload) {
+  auto schema = find_schema(options, workload);
+  if (!schema) return std::unexpected(schema.error());
+  std::mt19937_64 random(options.seed);
+  std::string json;
+  workload.body.render(0, random, json);
+  auto first = (*schema)->encode(json);
+  if (!first) return std::unexpected(first.error());
+  if (workload.body.fixed()) {
+    workload.body = TextTemplate::literal(std::move(*first));
+  } else {
+    workload.make_message = [schema = *schema](const std::string& text) {
+      return schema->encode(text);
+    };
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_options(const LoadOptions& options) {
@@ -135,6 +177,11 @@ Result<Workload> prepare_workload(const LoadOptions& options) {
   if (url->grpc && workload.method != "POST") return fail("gRPC is always POST: leave -X out");
   if (auto built = build_headers(options, has_body, workload); !built) {
     return std::unexpected(built.error());
+  }
+  if (url->grpc && options.data) {
+    if (auto encoded = encode_message(options, workload); !encoded) {
+      return std::unexpected(encoded.error());
+    }
   }
   return workload;
 }
