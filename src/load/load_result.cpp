@@ -30,7 +30,8 @@ std::string LoadResult::saturated() const {
   }
   if (cpu_share() + wait_share() >= kBusyShare && wait_share() > 0.1) {
     return fmt::format(
-        "the load generator ran {} of the time and waited {} for a CPU: it may be the limit, not the "
+        "the load generator ran {} of the time and waited {} for a CPU: it may be the limit, not "
+        "the "
         "server",
         format_percent(cpu_share()), format_percent(wait_share()));
   }

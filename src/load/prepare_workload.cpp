@@ -104,6 +104,36 @@ Result<void> build_headers(const LoadOptions& options, bool has_body, Workload& 
   return {};
 }
 
+// Everything that the options alone decide.
+Result<Workload> describe_requests(const LoadOptions& options) {
+  auto url = parse_url(options.url);
+  if (!url) return std::unexpected(url.error());
+  if (auto sane = check(options, *url); !sane) return std::unexpected(sane.error());
+  Workload workload;
+  workload.url = *url;
+  workload.protocol = url->grpc       ? Protocol::grpc
+                      : options.http2 ? Protocol::http2
+                                      : Protocol::http1;
+  auto path = TextTemplate::compile(url->path);
+  if (!path) return std::unexpected(path.error());
+  workload.path = std::move(*path);
+  if (options.raw) workload.body = TextTemplate::literal(*options.raw);
+  if (options.data) {
+    auto body = TextTemplate::compile(*options.data);
+    if (!body) return std::unexpected(body.error());
+    workload.body = std::move(*body);
+  }
+  bool has_body = options.raw || options.data || url->grpc;
+  workload.method = options.method;
+  if (workload.method.empty()) workload.method = has_body ? "POST" : "GET";
+  if (!is_token(workload.method)) return fail("'{}' is not an HTTP method", options.method);
+  if (url->grpc && workload.method != "POST") return fail("gRPC is always POST: leave -X out");
+  if (auto built = build_headers(options, has_body, workload); !built) {
+    return std::unexpected(built.error());
+  }
+  return workload;
+}
+
 // From --proto files, or from the server itself.
 Result<std::shared_ptr<MessageSchema>> find_schema(const LoadOptions& options,
                                                    const Workload& workload) {
@@ -147,39 +177,16 @@ Result<void> encode_message(const LoadOptions& options, Workload& workload) {
 }  // namespace
 
 Result<void> check_options(const LoadOptions& options) {
-  auto url = parse_url(options.url);
-  if (!url) return std::unexpected(url.error());
-  return check(options, *url);
+  auto workload = describe_requests(options);
+  if (!workload) return std::unexpected(workload.error());
+  return {};
 }
 
 Result<Workload> prepare_workload(const LoadOptions& options) {
-  auto url = parse_url(options.url);
-  if (!url) return std::unexpected(url.error());
-  if (auto sane = check(options, *url); !sane) return std::unexpected(sane.error());
-  Workload workload;
-  workload.url = *url;
-  workload.protocol = url->grpc       ? Protocol::grpc
-                      : options.http2 ? Protocol::http2
-                                      : Protocol::http1;
-  auto path = TextTemplate::compile(url->path);
-  if (!path) return std::unexpected(path.error());
-  workload.path = std::move(*path);
-  if (options.raw) workload.body = TextTemplate::literal(*options.raw);
-  if (options.data) {
-    auto body = TextTemplate::compile(*options.data);
-    if (!body) return std::unexpected(body.error());
-    workload.body = std::move(*body);
-  }
-  bool has_body = options.raw || options.data || url->grpc;
-  workload.method = options.method;
-  if (workload.method.empty()) workload.method = has_body ? "POST" : "GET";
-  if (!is_token(workload.method)) return fail("'{}' is not an HTTP method", options.method);
-  if (url->grpc && workload.method != "POST") return fail("gRPC is always POST: leave -X out");
-  if (auto built = build_headers(options, has_body, workload); !built) {
-    return std::unexpected(built.error());
-  }
-  if (url->grpc && options.data) {
-    if (auto encoded = encode_message(options, workload); !encoded) {
+  auto workload = describe_requests(options);
+  if (!workload) return std::unexpected(workload.error());
+  if (workload->protocol == Protocol::grpc && options.data) {
+    if (auto encoded = encode_message(options, *workload); !encoded) {
       return std::unexpected(encoded.error());
     }
   }
