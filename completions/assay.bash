@@ -1,7 +1,7 @@
 # bash completion for assay. Options stand in one table per command; tests/completions_test.py compares
 # them with `assay COMMAND --help`.
 
-_assay_commands='record report sql doctor'
+_assay_commands='record report sql doctor load'
 
 # The options of a command ("" for assay itself).
 _assay_options() {
@@ -13,6 +13,9 @@ _assay_options() {
     report) echo "--format --json --output -o --pid --tid --pool --help -h" ;;
     sql) echo "--format --json --help -h" ;;
     doctor) echo "$target --json --help -h" ;;
+    load)
+      echo "--connections -c --streams -m --requests -n --for --warmup --rate --timeout --threads --method -X --header -H --data -d --data-file --data-hex --proto --proto-path --http2 --insecure --cacert --seed --quiet -q --json --help -h"
+      ;;
     *) echo "--help -h --version" ;;
   esac
 }
@@ -23,10 +26,12 @@ _assay_value() {
     --pid) _assay_reply "$(cd /proc && echo [0-9]*)" ;;
     --name) _assay_reply "$(cat /proc/[0-9]*/comm 2>/dev/null | sort -u | tr '\n' ' ')" ;;
     --port) _assay_reply "$(_assay_listening_ports)" ;;
-    --for | --warmup) _assay_reply '10s 30s 1m 5m' ;;
+    --for | --warmup | --timeout) _assay_reply '10s 30s 1m 5m' ;;
+    --method | -X) _assay_reply 'GET HEAD POST PUT PATCH DELETE OPTIONS' ;;
     --freq) _assay_reply '49 99 199 499 999' ;;
     --format) _assay_formats ;;
-    --exe | --output | -o) COMPREPLY=($(compgen -f -- "$_assay_word")) && compopt -o filenames 2>/dev/null ;;
+    --exe | --output | -o | --data-file | --cacert | --proto) COMPREPLY=($(compgen -f -- "$_assay_word")) && compopt -o filenames 2>/dev/null ;;
+    --proto-path) COMPREPLY=($(compgen -d -- "$_assay_word")) && compopt -o filenames 2>/dev/null ;;
     --cgroup) COMPREPLY=($(compgen -d -- "${_assay_word:-/sys/fs/cgroup/}")) && compopt -o filenames 2>/dev/null ;;
     *) return 1 ;;
   esac

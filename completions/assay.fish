@@ -16,7 +16,7 @@ function __assay_target -a command
     complete -c assay -n "__fish_seen_subcommand_from $command" -l no-children -d 'leave child processes out'
 end
 
-set -l commands record report sql doctor
+set -l commands record report sql doctor load
 
 complete -c assay -f
 complete -c assay -s h -l help -d 'show help'
@@ -25,6 +25,7 @@ complete -c assay -n "not __fish_seen_subcommand_from $commands" -a record -d 'c
 complete -c assay -n "not __fish_seen_subcommand_from $commands" -a report -d 'say what a run shows'
 complete -c assay -n "not __fish_seen_subcommand_from $commands" -a sql -d 'query a run'
 complete -c assay -n "not __fish_seen_subcommand_from $commands" -a doctor -d 'say what this machine allows, and how to allow more'
+complete -c assay -n "not __fish_seen_subcommand_from $commands" -a load -d 'drive load at a server and measure its answers'
 
 # record
 __assay_target record
@@ -58,3 +59,26 @@ complete -c assay -n '__fish_seen_subcommand_from sql' -k -a '(__fish_complete_s
 # doctor
 __assay_target doctor
 complete -c assay -n '__fish_seen_subcommand_from doctor' -l json -d 'results as JSON'
+
+# load
+complete -c assay -n '__fish_seen_subcommand_from load' -s c -l connections -x -a '1 8 50 100' -d 'connections'
+complete -c assay -n '__fish_seen_subcommand_from load' -s m -l streams -x -a '1 10 100' -d 'requests at a time per connection'
+complete -c assay -n '__fish_seen_subcommand_from load' -s n -l requests -x -d 'requests per client'
+complete -c assay -n '__fish_seen_subcommand_from load' -l for -x -a '10s 30s 1m 5m' -d 'how long'
+complete -c assay -n '__fish_seen_subcommand_from load' -l warmup -x -a '1s 3s 10s' -d 'load first, uncounted'
+complete -c assay -n '__fish_seen_subcommand_from load' -l rate -x -d 'open loop, requests per second'
+complete -c assay -n '__fish_seen_subcommand_from load' -l timeout -x -a '1s 10s' -d 'longest wait for an answer'
+complete -c assay -n '__fish_seen_subcommand_from load' -l threads -x -a '1 2 4' -d 'threads that drive load'
+complete -c assay -n '__fish_seen_subcommand_from load' -s X -l method -x -a 'GET HEAD POST PUT PATCH DELETE OPTIONS' -d 'method'
+complete -c assay -n '__fish_seen_subcommand_from load' -s H -l header -x -d 'header'
+complete -c assay -n '__fish_seen_subcommand_from load' -s d -l data -x -d 'body or gRPC message as JSON'
+complete -c assay -n '__fish_seen_subcommand_from load' -l data-file -r -F -d 'body byte for byte'
+complete -c assay -n '__fish_seen_subcommand_from load' -l data-hex -x -d 'body in hex digits'
+complete -c assay -n '__fish_seen_subcommand_from load' -l proto -r -F -d 'describes the gRPC method'
+complete -c assay -n '__fish_seen_subcommand_from load' -l proto-path -r -F -d 'where its imports are'
+complete -c assay -n '__fish_seen_subcommand_from load' -l http2 -d 'HTTP/2'
+complete -c assay -n '__fish_seen_subcommand_from load' -l insecure -d 'take any certificate'
+complete -c assay -n '__fish_seen_subcommand_from load' -l cacert -r -F -d 'certificates to trust'
+complete -c assay -n '__fish_seen_subcommand_from load' -l seed -x -d 'of the random places'
+complete -c assay -n '__fish_seen_subcommand_from load' -s q -l quiet -d 'no progress, no table of seconds'
+complete -c assay -n '__fish_seen_subcommand_from load' -l json -d 'the result as JSON'

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 
-COMMANDS = ["record", "report", "sql", "doctor"]
+COMMANDS = ["record", "report", "sql", "doctor", "load"]
 
 
 def output_of(command, **more):
