@@ -28,6 +28,7 @@ lab::Options declare_options() {
   options.text("token", "your-secret-key", "what Authorization: Bearer must carry");
   options.number("token-work", 2000, 0, 100'000'000, "steps of arithmetic per token");
   options.number("prompt-work", 2000, 0, 100'000'000, "steps of arithmetic per prompt");
+  options.number("pause-us", 0, 0, 10'000'000, "microseconds that admission of a prompt takes");
   options.number("timeout-ms", 10'000, 10, 600'000, "when a silent worker becomes a 504");
   options.text("dir", "/var/tmp", "where the request log lives");
   options.number("worker", -1, -1, 15, "internal: be this worker");
@@ -37,7 +38,7 @@ lab::Options declare_options() {
   options.fault("params", 100'000, "worker: SamplingParams of so many words built per token");
   options.fault("device", 10'000'000, "worker: microseconds of sleep in every step");
   options.fault("hang", 1'000'000'000, "worker 0 hangs after so many requests");
-  options.fault("lock", 100, "percent of the prompt work under the scheduler's mutex");
+  options.fault("lock", 100, "percent of prompt work and pause under the scheduler's mutex");
   options.fault("log", 1000, "log lines per request, each synced to the disk");
   return options;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 
 #include "lab/common/process.h"
 
@@ -12,7 +13,9 @@ constexpr int kWaitMs = 200;  // how soon a dispatcher notices that it shall sto
 }
 
 DecodeScheduler::DecodeScheduler(const Options& options, std::vector<Channel*> channels)
-    : prompt_work_(options.number("prompt-work")), lock_percent_(options.fault("lock")) {
+    : prompt_work_(options.number("prompt-work")),
+      pause_us_(options.number("pause-us")),
+      lock_percent_(options.fault("lock")) {
   for (Channel* channel : channels) {
     workers_.push_back(std::make_unique<Worker>());
     workers_.back()->channel = channel;
@@ -71,13 +74,21 @@ void DecodeScheduler::pass_responses_on(size_t number) {
   return hash;
 }
 
+[[gnu::noinline]] void DecodeScheduler::wait_for_admission(long pause_us) {
+  timespec pause{pause_us / 1'000'000, pause_us % 1'000'000 * 1000};
+  nanosleep(&pause, nullptr);
+}
+
 [[gnu::noinline]] bool DecodeScheduler::handle_api_request(Request& request,
                                                            std::string_view prompt) {
   if (prompt.empty()) prompt = " ";
   long inside = prompt_work_ * lock_percent_ / 100;
+  long pause_inside = pause_us_ * lock_percent_ / 100;
   uint64_t hash = tokenize_prompt(prompt, 0xcbf29ce484222325ull, prompt_work_ - inside);
-  if (inside > 0) {
+  if (pause_us_ > pause_inside) wait_for_admission(pause_us_ - pause_inside);
+  if (lock_percent_ > 0) {
     std::lock_guard lock(scheduler_mutex_);
+    if (pause_inside > 0) wait_for_admission(pause_inside);
     hash = tokenize_prompt(prompt, hash, inside);
   }
   request.prompt_hash = hash;

@@ -3,8 +3,8 @@
 //
 // submit() may be called from any thread. One thread per worker takes its responses and hands each
 // piece to `deliver`, which must be quick. A worker that died gets no more requests.
-// Fault: with `lock` a share of the preparation is done while holding the one mutex of the
-// scheduler.
+// Fault: with `lock` a share of the preparation (arithmetic, and a pause where one is asked for) is
+// done while holding the one mutex of the scheduler.
 // Failures: submit() returns false when no worker can take the request now.
 #pragma once
 
@@ -49,10 +49,11 @@ class DecodeScheduler {
 
   bool handle_api_request(Request& request, std::string_view prompt);
   uint64_t tokenize_prompt(std::string_view prompt, uint64_t seed, long steps);
+  void wait_for_admission(long pause_us);
   void pass_responses_on(size_t number);
   bool push_to_a_worker(const Request& request);
 
-  const long prompt_work_, lock_percent_;
+  const long prompt_work_, pause_us_, lock_percent_;
   std::mutex scheduler_mutex_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<size_t> next_ = 0;
