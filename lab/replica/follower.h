@@ -1,0 +1,16 @@
+// A follower: takes appended commands from the leader, keeps them in its log, says how far it is.
+//
+// One connection at a time, one thread, until the process is told to end. A command is acknowledged
+// after its record is written. Faults: `slow` sleeps before every acknowledgement, `flush`
+// acknowledges every command by itself, `sync` forces every record to the disk.
+#pragma once
+
+#include <string>
+
+#include "lab/common/options.h"
+
+namespace lab::replica {
+
+int run_follower(const Options& options, int id, int listener, const std::string& log_path);
+
+}  // namespace lab::replica

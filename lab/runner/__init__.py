@@ -1,0 +1,1 @@
+"""What lab/run is made of: scenarios, sessions, expectations, truth."""
