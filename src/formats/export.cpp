@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/units.h"
+#include "formats/firefox/write_firefox.h"
 #include "formats/folded/write_folded.h"
 #include "formats/output.h"
 #include "formats/perf/write_perf_script.h"
@@ -118,7 +119,7 @@ Result<void> write(SelectedRun& run, const ExportOptions& options, Output& outpu
     case Format::speedscope:
       return write_speedscope(run, options.metric, output);
     case Format::firefox:
-      return fail("firefox");
+      return write_firefox(run, output);
     case Format::perf_script:
       return write_perf_script(run, metric, output);
     case Format::by_second:
