@@ -2,6 +2,7 @@
 #include <atomic>
 #include <csignal>
 #include <ctime>
+#include <filesystem>
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "analysis/analyse.h"
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/out_dir.h"
 #include "cli/target_options.h"
 #include "cli/terminal.h"
 #include "report/json.h"
@@ -105,6 +107,11 @@ class RecordCommand final : public Command {
         ->type_name("HZ");
     parser->add_option("-o,--output", output_, "Run file to write (default TARGET-DATE-TIME.assay)")
         ->type_name("FILE");
+    parser
+        ->add_option("--out-dir", out_dir_,
+                     "Write run.assay, the report and per process .oncpu/.offcpu .folded and .svg "
+                     "into this directory")
+        ->type_name("DIR");
     parser->add_flag("--overwrite", options_.overwrite, "Replace the run file if it exists");
     parser->add_flag("--no-wakeups", no_wakeups_,
                      "Do not trace wake-ups: cheaper on very switch-heavy servers");
@@ -154,6 +161,12 @@ class RecordCommand final : public Command {
     options_.wakeups = !no_wakeups_;
     options_.source = !no_source_;
     options_.output = output_.empty() ? default_output(options_.target_text) : output_;
+    if (!out_dir_.empty()) {
+      std::error_code error;
+      std::filesystem::create_directories(out_dir_, error);
+      if (error) return fail("cannot make {}: {}", out_dir_, error.message());
+      if (output_.empty()) options_.output = out_dir_ + "/run.assay";
+    }
     options_.cache_dir = session::default_cache_dir();
     return {};
   }
@@ -161,12 +174,25 @@ class RecordCommand final : public Command {
   int conclude(const session::RecordOutcome& outcome) {
     int code = outcome.launched_exit ? outcome.launched_exit->exit_code() : kDone;
     if (outcome.write_error) code = print_error(*outcome.write_error);
+    if (!out_dir_.empty()) {
+      int written = fill_out_dir();
+      if (code == kDone) code = written;
+    }
     if (!quiet_) {
       int shown = show_report();
       if (code == kDone) code = shown;
       say(stderr, "run file: {}   (assay report {})\n", options_.output, options_.output);
     }
     return code;
+  }
+
+  int fill_out_dir() {
+    auto reader = run::Reader::open(options_.output);
+    if (!reader) return print_error(reader.error());
+    auto paths = write_out_dir(**reader, options_.output, out_dir_);
+    if (!paths) return print_error(paths.error());
+    if (!quiet_) say(stderr, "{} files in {}\n", paths->size() + 1, out_dir_);
+    return kDone;
   }
 
   int show_report() {
@@ -189,6 +215,7 @@ class RecordCommand final : public Command {
   std::string duration_;
   std::string warmup_ = "0";
   std::string output_;
+  std::string out_dir_;
   int frequency_ = 99;
   bool no_wakeups_ = false;
   bool no_source_ = false;

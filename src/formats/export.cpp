@@ -1,0 +1,212 @@
+#include "formats/export.h"
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <set>
+
+#include "base/units.h"
+#include "formats/firefox/write_firefox.h"
+#include "formats/folded/write_folded.h"
+#include "formats/output.h"
+#include "formats/perf/write_perf_script.h"
+#include "formats/pprof/write_pprof.h"
+#include "formats/speedscope/write_speedscope.h"
+#include "formats/svg/write_svg.h"
+#include "formats/table/write_by_second.h"
+#include "formats/table/write_table.h"
+#include "formats/text.h"
+#include "formats/totals.h"
+
+namespace assay::formats {
+namespace {
+
+struct FormatRow {
+  std::string_view name;
+  std::string_view suffix;
+};
+constexpr std::array<FormatRow, kFormatCount> kFormats{{{"pprof", ".pb.gz"},
+                                                        {"folded", ".folded"},
+                                                        {"svg", ".svg"},
+                                                        {"speedscope", ".speedscope.json"},
+                                                        {"firefox", ".firefox.json"},
+                                                        {"perf-script", ".perf.txt"},
+                                                        {"collapsed-by-second", ".by-second.tsv"},
+                                                        {"csv", ".csv"},
+                                                        {"tsv", ".tsv"}}};
+
+bool has_any(const std::vector<TotalRow>& rows, Metric metric) {
+  return std::any_of(rows.begin(), rows.end(),
+                     [&](const TotalRow& row) { return row.of(metric) > 0; });
+}
+
+std::string subtitle(const SelectedRun& run, const FlameTree& tree, Metric metric,
+                     const Selection& selection) {
+  const model::RunInfo& info = run.contents().info;
+  int64_t total = tree.nodes()[0].total;
+  std::string text =
+      is_time(metric) ? format_duration(total) : format_count(static_cast<uint64_t>(total));
+  text += fmt::format(" in {}", format_duration(run.end_ns() - run.begin_ns()));
+  if (!info.target.empty()) text += " · " + info.target;
+  for (const std::string& process : selection.processes) text += " · " + process;
+  if (!selection.thread.empty()) text += " · threads " + selection.thread;
+  if (!selection.focus.empty()) text += " · focus " + selection.focus;
+  if (!selection.ignore.empty()) text += " · without " + selection.ignore;
+  if (info.utc_begin_ns > 0) {
+    std::time_t seconds = info.utc_begin_ns / kNsPerSecond;
+    std::tm utc{};
+    char stamp[40] = {};
+    gmtime_r(&seconds, &utc);
+    std::strftime(stamp, sizeof stamp, " · %Y-%m-%d %H:%M:%S UTC", &utc);
+    text += stamp;
+  }
+  return text;
+}
+
+Result<FlameTree> make_tree(SelectedRun& run, const ExportOptions& options, Metric metric) {
+  auto rows = sum_up(run);
+  if (!rows) return std::unexpected(rows.error());
+  FlameTree tree("all", {metric, options.grouping, options.inverted});
+  tree.add(run, *rows);
+  if (options.base != nullptr) {
+    auto base = SelectedRun::make(*options.base, options.selection);
+    if (!base) return std::unexpected(base.error());
+    auto base_rows = sum_up(**base);
+    if (!base_rows) return std::unexpected(base_rows.error());
+    tree.add(**base, *base_rows, true);
+  }
+  tree.finish();
+  return tree;
+}
+
+Result<void> write_tree(SelectedRun& run, const ExportOptions& options, Metric metric,
+                        Output& output) {
+  auto tree = make_tree(run, options, metric);
+  if (!tree) return std::unexpected(tree.error());
+  if (options.format == Format::folded) {
+    write_folded(*tree, output);
+    return {};
+  }
+  SvgOptions svg;
+  svg.title = options.title;
+  if (svg.title.empty()) {
+    svg.title = fmt::format("{}{}", metric_title(metric),
+                            options.base != nullptr ? ", compared"
+                            : options.inverted      ? ", by leaf function"
+                                                    : "");
+  }
+  svg.subtitle = subtitle(run, *tree, metric, options.selection);
+  svg.icicle = options.icicle;
+  svg.differential = options.base != nullptr;
+  write_svg(*tree, svg, output);
+  return {};
+}
+
+Result<void> write(SelectedRun& run, const ExportOptions& options, Output& output) {
+  Metric metric = options.metric.value_or(Metric::cpu);
+  switch (options.format) {
+    case Format::folded:
+    case Format::svg:
+      return write_tree(run, options, metric, output);
+    case Format::pprof: {
+      auto rows = sum_up(run);
+      if (!rows) return std::unexpected(rows.error());
+      if (!options.metric && !has_any(*rows, Metric::cpu) && has_any(*rows, Metric::off)) {
+        metric = Metric::off;
+      }
+      return write_pprof(run, *rows, metric, output);
+    }
+    case Format::speedscope:
+      return write_speedscope(run, options.metric, output);
+    case Format::firefox:
+      return write_firefox(run, output);
+    case Format::perf_script:
+      return write_perf_script(run, metric, output);
+    case Format::by_second:
+      return write_by_second(run, metric, output);
+    case Format::csv:
+    case Format::tsv: {
+      auto rows = sum_up(run);
+      if (!rows) return std::unexpected(rows.error());
+      write_table(run, *rows, options.format == Format::csv ? ',' : '\t', output);
+      return {};
+    }
+  }
+  return fail("unknown format");
+}
+
+}  // namespace
+
+std::string_view format_name(Format format) {
+  return kFormats[static_cast<size_t>(format)].name;
+}
+std::string_view format_suffix(Format format) {
+  return kFormats[static_cast<size_t>(format)].suffix;
+}
+
+std::optional<Format> parse_format(std::string_view name) {
+  for (size_t i = 0; i < kFormats.size(); ++i) {
+    if (kFormats[i].name == name) return static_cast<Format>(i);
+  }
+  return std::nullopt;
+}
+
+std::optional<Format> format_of_file(std::string_view path) {
+  std::optional<Format> found;
+  size_t longest = 0;
+  for (size_t i = 0; i < kFormats.size(); ++i) {
+    if (!path.ends_with(kFormats[i].suffix) || kFormats[i].suffix.size() <= longest) continue;
+    longest = kFormats[i].suffix.size();
+    found = static_cast<Format>(i);
+  }
+  return found;
+}
+
+Result<void> export_run(const run::Reader& reader, const ExportOptions& options,
+                        const std::string& path) {
+  auto run = SelectedRun::make(reader, options.selection);
+  if (!run) return std::unexpected(run.error());
+  auto output = Output::create(path);
+  if (!output) return std::unexpected(output.error());
+  if (auto done = write(**run, options, *output); !done) return done;
+  return output->commit();
+}
+
+Result<std::vector<std::string>> export_by_process(const run::Reader& reader,
+                                                   const ExportOptions& options,
+                                                   const std::string& directory,
+                                                   const std::string& suffix) {
+  auto all = SelectedRun::make(reader, options.selection);
+  if (!all) return std::unexpected(all.error());
+  auto rows = sum_up(**all);
+  if (!rows) return std::unexpected(rows.error());
+  std::set<model::ProcessId> wanted;
+  for (const TotalRow& row : *rows) {
+    if (row.of(options.metric.value_or(Metric::wall)) > 0) {
+      wanted.insert((*all)->thread(row.thread).process);
+    }
+  }
+  std::vector<std::string> paths;
+  std::set<std::string> names;
+  for (model::ProcessId id : wanted) {
+    if (id.value >= reader.contents().processes.size()) continue;
+    const model::Process& process = reader.contents().processes[id.value];
+    std::string name = file_name_text(process.role.empty() ? process.comm : process.role);
+    for (int64_t more : {int64_t{process.pid}, int64_t{id.value}}) {
+      if (!names.contains(name)) break;
+      name += fmt::format("-{}", more);
+    }
+    names.insert(name);
+    ExportOptions one = options;
+    one.selection.process_ids = {id};
+    one.title = fmt::format("{}: {}", (*all)->process_label(id),
+                            metric_title(options.metric.value_or(Metric::cpu)));
+    paths.push_back(fmt::format("{}/{}{}", directory, name, suffix));
+    if (auto done = export_run(reader, one, paths.back()); !done) {
+      return std::unexpected(done.error());
+    }
+  }
+  return paths;
+}
+
+}  // namespace assay::formats

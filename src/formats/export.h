@@ -1,0 +1,58 @@
+// export_run: a run, or a part of it, in the form that another tool opens.
+//
+// In: a Reader and what to export; out: one file, whole or not at all, or one file per process.
+// Threads: none of its own. Failures: the Reader's, the selection's, the file system's.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "formats/flame_tree.h"
+#include "formats/metric.h"
+#include "formats/selected_run.h"
+
+namespace assay::formats {
+
+enum class Format : uint8_t {
+  pprof,
+  folded,
+  svg,
+  speedscope,
+  firefox,
+  perf_script,
+  by_second,
+  csv,
+  tsv,
+};
+inline constexpr int kFormatCount = 9;
+
+std::string_view format_name(Format format);    // "perf-script"
+std::string_view format_suffix(Format format);  // ".pb.gz"
+std::optional<Format> parse_format(std::string_view name);
+std::optional<Format> format_of_file(std::string_view path);  // by its suffix
+
+struct ExportOptions {
+  Format format = Format::folded;
+  std::optional<Metric> metric;  // not set: cpu, or all where a format holds several
+  Selection selection;
+  Grouping grouping = Grouping::process;
+  bool inverted = false;
+  bool icicle = false;
+  const run::Reader* base = nullptr;  // svg: compare with this run
+  std::string title;                  // svg; empty: the metric's
+};
+
+Result<void> export_run(const run::Reader& reader, const ExportOptions& options,
+                        const std::string& path);
+
+// One file per process with any value, named after its role, into an existing directory. Gives the
+// paths written back.
+Result<std::vector<std::string>> export_by_process(const run::Reader& reader,
+                                                   const ExportOptions& options,
+                                                   const std::string& directory,
+                                                   const std::string& suffix);
+
+}  // namespace assay::formats

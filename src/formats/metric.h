@@ -1,0 +1,26 @@
+// Metric: which of a run's quantities is exported.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace assay::formats {
+
+enum class Metric : uint8_t {
+  cpu,       // ns that on-CPU samples stand for
+  off,       // ns blocked; waiting for a CPU is not blocking
+  wall,      // cpu + off + runqueue: where the threads' time went
+  lock,      // ns blocked on locks
+  runqueue,  // ns runnable without a CPU
+  samples,   // on-CPU samples
+  waits,     // times that a thread blocked
+};
+inline constexpr int kMetricCount = 7;
+
+std::string_view metric_name(Metric metric);   // "cpu"
+std::string_view metric_title(Metric metric);  // "On-CPU time"
+bool is_time(Metric metric);                   // its values are ns, else counts
+std::optional<Metric> parse_metric(std::string_view name);
+
+}  // namespace assay::formats

@@ -1,0 +1,25 @@
+// Flame graphs as one SVG file that needs nothing else: zoom, search, details, keyboard, print.
+//
+// In: a finished FlameTree; with base values in it the graph is differential: both trees laid over
+// one another, so that frames which vanished stay visible. Out: SVG 1200 units wide; all text of
+// foreign origin is escaped and nothing outside the file is referred to. Without scripts it is
+// still a readable picture. Failures: Output's.
+#pragma once
+
+#include <string>
+
+#include "formats/flame_tree.h"
+#include "formats/output.h"
+
+namespace assay::formats {
+
+struct SvgOptions {
+  std::string title;
+  std::string subtitle;
+  bool icicle = false;        // root at the top
+  bool differential = false;  // the tree has base values
+};
+
+void write_svg(const FlameTree& tree, const SvgOptions& options, Output& output);
+
+}  // namespace assay::formats

@@ -1,0 +1,15 @@
+// Functions as a table: self and total of every quantity, as csv or tsv with a header line.
+//
+// Self values add up to the selection's totals; a function that recurs in a stack counts once in
+// its total. Cells with the separator, quotes or line ends are quoted (RFC 4180).
+#pragma once
+
+#include "formats/output.h"
+#include "formats/totals.h"
+
+namespace assay::formats {
+
+void write_table(const SelectedRun& run, const std::vector<TotalRow>& rows, char separator,
+                 Output& output);
+
+}  // namespace assay::formats
