@@ -143,6 +143,17 @@ Result<void> check_identity(const Database& database) {
   return {};
 }
 
+// SQLite takes a last page of which only a part is there for a whole one.
+Result<void> check_size(const Database& database, const std::string& file) {
+  auto pages = database.query_int("PRAGMA page_count");
+  auto page_bytes = database.query_int("PRAGMA page_size");
+  if (!pages || !page_bytes)
+    return explain(database.path(), pages ? page_bytes.error() : pages.error());
+  if (file_size(file) < static_cast<uint64_t>(*pages * *page_bytes))
+    return damaged(database.path(), "its end is missing");
+  return {};
+}
+
 // A view named as a table could do anything when it is read; only real tables are accepted.
 Result<void> check_tables(const Database& database) {
   static constexpr std::array kTables{
@@ -187,6 +198,9 @@ Result<Database> open_run_file(const std::string& path) {
   sqlite3_db_config(database->handle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(database->handle(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   if (auto ours = check_identity(*database); !ours) return std::unexpected(ours.error());
+  if (rolled_back) {
+    if (auto whole = check_size(*database, path); !whole) return std::unexpected(whole.error());
+  }
   if (auto whole = check_tables(*database); !whole) return std::unexpected(whole.error());
   if (auto done = database->execute("PRAGMA query_only = ON; PRAGMA cell_size_check = ON;");
       !done) {

@@ -114,6 +114,8 @@ class FileWriter : public Writer {
     flushing_.open_waits.emplace();
     if (auto done = commit(); !done) return done;
     closed_ = true;
+    tables_.release();
+    pack_if_small();
     return close_durably();
   }
 
@@ -165,6 +167,17 @@ class FileWriter : public Writer {
     std::string journal = database_.path() + "-journal";
     std::error_code missing;
     if (std::filesystem::file_size(journal, missing) == 0 && !missing) ::unlink(journal.c_str());
+  }
+
+  // Two dozen tables of mostly one page each are most of a short run: smaller pages make it a
+  // fraction. Large runs keep large pages, which are read faster. Atomic; a run that cannot be
+  // packed is as good.
+  void pack_if_small() {
+    constexpr int64_t kSmallBytes = int64_t{4} << 20;
+    auto pages = database_.query_int("PRAGMA page_count");
+    auto page_bytes = database_.query_int("PRAGMA page_size");
+    if (!pages || !page_bytes || *pages * *page_bytes > kSmallBytes) return;
+    (void)database_.execute("PRAGMA temp_store = MEMORY; PRAGMA page_size = 1024; VACUUM");
   }
 
   Result<void> close_durably() {
