@@ -1,7 +1,7 @@
 # bash completion for assay. Options stand in one table per command; tests/completions_test.py compares
 # them with `assay COMMAND --help`.
 
-_assay_commands='record report sql doctor load'
+_assay_commands='record report diff sql doctor load'
 
 # The options of a command ("" for assay itself).
 _assay_options() {
@@ -11,6 +11,7 @@ _assay_options() {
       echo "$target --for --warmup --freq --output -o --overwrite --no-wakeups --per-task --unprivileged --no-source --debuginfod --quiet -q --json --help -h"
       ;;
     report) echo "--format --json --output -o --pid --tid --pool --help -h" ;;
+    diff) echo "--vs --per --format --output -o --fail-on --help -h" ;;
     sql) echo "--format --json --help -h" ;;
     doctor) echo "$target --json --help -h" ;;
     load)
@@ -28,6 +29,8 @@ _assay_value() {
     --port) _assay_reply "$(_assay_listening_ports)" ;;
     --for | --warmup | --timeout) _assay_reply '10s 30s 1m 5m' ;;
     --method | -X) _assay_reply 'GET HEAD POST PUT PATCH DELETE OPTIONS' ;;
+    --per) _assay_reply 'request second share' ;;
+    --vs) COMPREPLY=($(compgen -f -X '!*.assay' -- "$_assay_word")) ;;
     --freq) _assay_reply '49 99 199 499 999' ;;
     --format) _assay_formats ;;
     --exe | --output | -o | --data-file | --cacert | --proto) COMPREPLY=($(compgen -f -- "$_assay_word")) && compopt -o filenames 2>/dev/null ;;

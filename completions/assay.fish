@@ -16,13 +16,14 @@ function __assay_target -a command
     complete -c assay -n "__fish_seen_subcommand_from $command" -l no-children -d 'leave child processes out'
 end
 
-set -l commands record report sql doctor load
+set -l commands record report diff sql doctor load
 
 complete -c assay -f
 complete -c assay -s h -l help -d 'show help'
 complete -c assay -n "not __fish_seen_subcommand_from $commands" -l version -d 'show the version'
 complete -c assay -n "not __fish_seen_subcommand_from $commands" -a record -d 'capture a server, on-CPU and off-CPU, into one run file'
 complete -c assay -n "not __fish_seen_subcommand_from $commands" -a report -d 'say what a run shows'
+complete -c assay -n "not __fish_seen_subcommand_from $commands" -a diff -d 'say what changed between runs'
 complete -c assay -n "not __fish_seen_subcommand_from $commands" -a sql -d 'query a run'
 complete -c assay -n "not __fish_seen_subcommand_from $commands" -a doctor -d 'say what this machine allows, and how to allow more'
 complete -c assay -n "not __fish_seen_subcommand_from $commands" -a load -d 'drive load at a server and measure its answers'
@@ -50,6 +51,14 @@ complete -c assay -n '__fish_seen_subcommand_from report' -l pid -x -d 'only the
 complete -c assay -n '__fish_seen_subcommand_from report' -l tid -x -d 'only these threads'
 complete -c assay -n '__fish_seen_subcommand_from report' -l pool -x -d 'only these thread pools'
 complete -c assay -n '__fish_seen_subcommand_from report' -k -a '(__fish_complete_suffix .assay)'
+
+# diff
+complete -c assay -n '__fish_seen_subcommand_from diff' -l vs -r -F -d 'runs to compare'
+complete -c assay -n '__fish_seen_subcommand_from diff' -l per -x -a 'request second share' -d 'unit'
+complete -c assay -n '__fish_seen_subcommand_from diff' -l format -x -a 'text md json' -d 'form of the comparison'
+complete -c assay -n '__fish_seen_subcommand_from diff' -s o -l output -r -F -d 'write to a file'
+complete -c assay -n '__fish_seen_subcommand_from diff' -l fail-on -x -d 'exit 3 beyond this'
+complete -c assay -n '__fish_seen_subcommand_from diff' -k -a '(__fish_complete_suffix .assay)'
 
 # sql
 complete -c assay -n '__fish_seen_subcommand_from sql' -l format -x -a 'table tsv json' -d 'form of the rows'

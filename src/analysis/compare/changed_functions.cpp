@@ -1,0 +1,269 @@
+#include "analysis/compare/changed_functions.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/compare/measure.h"
+#include "analysis/compare/statistics.h"
+
+namespace assay::analysis {
+namespace {
+
+constexpr double kSmallestShare = 0.005;  // of all time: less is not tested
+constexpr double kExplainedBy = 0.8;      // callees with so much of a change explain it
+constexpr double kSameRatio = 0.25;       // of the caller's log ratio: "changed alike"
+constexpr size_t kCallersShown = 4;
+constexpr double kSamplingErrors = 2.5;  // standard errors
+
+// One value per run of both sides, base first.
+using Row = std::vector<double>;
+
+struct Tested {
+  Measure self, total;
+  bool self_changed = false, total_changed = false;
+  double share_of_base = 0, share_of_next = 0;  // inclusive
+  double self_share = 0;
+};
+
+class Search {
+ public:
+  Search(const UnionTree& tree, const Comparison& comparison)
+      : tree_(tree), comparison_(comparison), base_runs_(comparison.base.runs.size()) {
+    for (const Side* side : {&comparison.base, &comparison.next}) {
+      for (const RunValues& run : side->runs) runs_.push_back(&run);
+    }
+    measure_functions();
+  }
+
+  size_t tested() const { return tested_; }
+
+  std::vector<Change> changes() {
+    find_changed_parts();
+    explain(UnionTree::kRoot);
+    if (!comparison_.descriptive) mark_moves();
+    std::stable_sort(changes_.begin(), changes_.end(), [](const Change& a, const Change& b) {
+      return std::abs(a.time.next - a.time.base) > std::abs(b.time.next - b.time.base);
+    });
+    return std::move(changes_);
+  }
+
+ private:
+  // A function that recurs on a path counts once, at its outermost call.
+  void measure_functions() {
+    size_t count = tree_.functions().size();
+    std::vector<Row> self(count, Row(runs_.size())), total(count, Row(runs_.size()));
+    std::vector<char> outermost = find_outermost();
+    for (size_t r = 0; r < runs_.size(); ++r) {
+      const auto& self_ns = tree_.self_ns(runs_[r]->column);
+      const auto& total_ns = tree_.total_ns(runs_[r]->column);
+      double by = divisor(*runs_[r], comparison_.per);
+      for (size_t node = 1; node < self_ns.size(); ++node) {
+        uint32_t function = tree_.nodes()[node].function;
+        self[function][r] += self_ns[node] / by;
+        if (outermost[node] != 0) total[function][r] += total_ns[node] / by;
+      }
+      all_.push_back(total_ns.empty() ? 0 : total_ns[0] / by);
+    }
+    test(self, total);
+  }
+
+  std::vector<char> find_outermost() const {
+    const auto& nodes = tree_.nodes();
+    std::vector<char> outermost(nodes.size(), 1);
+    for (size_t node = 1; node < nodes.size(); ++node) {
+      for (uint32_t up = nodes[node].parent; up != UnionTree::kRoot; up = nodes[up].parent) {
+        if (nodes[up].function != nodes[node].function) continue;
+        outermost[node] = 0;
+        break;
+      }
+    }
+    return outermost;
+  }
+
+  void test(const std::vector<Row>& self, const std::vector<Row>& total) {
+    found_.resize(self.size());
+    std::vector<double> p;
+    std::vector<std::pair<size_t, bool>> asked;  // function, self?
+    double all_base = side_mean(all_, true), all_next = side_mean(all_, false);
+    for (size_t f = 0; f < self.size(); ++f) {
+      Tested& tested = found_[f];
+      tested.share_of_base = all_base > 0 ? side_mean(total[f], true) / all_base : 0;
+      tested.share_of_next = all_next > 0 ? side_mean(total[f], false) / all_next : 0;
+      double self_share = std::max(all_base > 0 ? side_mean(self[f], true) / all_base : 0,
+                                   all_next > 0 ? side_mean(self[f], false) / all_next : 0);
+      tested.self_share = self_share;
+      if (std::max(tested.share_of_base, tested.share_of_next) < kSmallestShare) continue;
+      ++tested_;
+      tested.total = measure(total[f]);
+      asked.emplace_back(f, false);
+      p.push_back(tested.total.p);
+      if (self_share < kSmallestShare) continue;
+      tested.self = measure(self[f]);
+      asked.emplace_back(f, true);
+      p.push_back(tested.self.p);
+    }
+    std::vector<double> adjusted = benjamini_hochberg(p);
+    for (size_t i = 0; i < asked.size(); ++i) {
+      Tested& tested = found_[asked[i].first];
+      Measure& measure = asked[i].second ? tested.self : tested.total;
+      measure.p = adjusted[i];
+      measure.finding = comparison_.descriptive
+                            ? Finding::descriptive
+                            : find(measure, adjusted[i], comparison_.floor, false);
+      bool changed = comparison_.descriptive
+                         ? beyond_sampling_error(measure)
+                         : measure.finding == Finding::higher || measure.finding == Finding::lower;
+      (asked[i].second ? tested.self_changed : tested.total_changed) = changed;
+    }
+  }
+
+  // With one run a side only the samples' own error is known; the runs' is not.
+  bool beyond_sampling_error(const Measure& measure) const {
+    const RunValues &base = *runs_.front(), &next = *runs_.back();
+    auto variance = [&](const RunValues& run, double value) {
+      return value * static_cast<double>(run.info.sample_period_ns) / divisor(run, comparison_.per);
+    };
+    double error = std::sqrt(variance(base, measure.base) + variance(next, measure.next));
+    return std::abs(measure.next - measure.base) > kSamplingErrors * error &&
+           std::abs(std::log(measure.ratio)) > comparison_.floor;
+  }
+
+  double side_mean(const Row& row, bool base) const {
+    std::span<const double> all(row);
+    return mean(base ? all.first(base_runs_) : all.subspan(base_runs_));
+  }
+
+  Measure measure(const Row& row) const {
+    std::span<const double> all(row);
+    const RunValues& first = *runs_.front();
+    double half_a_sample = static_cast<double>(first.info.sample_period_ns) / 2 /
+                           std::max(1e-9, divisor(first, comparison_.per));
+    return make_measure("", "", "ns", all.first(base_runs_), all.subspan(base_runs_),
+                        std::max(half_a_sample, 1e-12));
+  }
+
+  // A change that moved between callees does not show in their caller, so it is looked for below.
+  void find_changed_parts() {
+    const auto& nodes = tree_.nodes();
+    changed_in_.assign(nodes.size(), 0);
+    for (size_t node = nodes.size(); node-- > 1;) {
+      const Tested& tested = found_[nodes[node].function];
+      if (tested.self_changed || tested.total_changed) changed_in_[node] = 1;
+      if (changed_in_[node] != 0) changed_in_[nodes[node].parent] = 1;
+    }
+  }
+
+  // Change of a node's inclusive time, new minus base, per unit.
+  double delta(uint32_t node) const {
+    Row row(runs_.size());
+    for (size_t r = 0; r < runs_.size(); ++r) {
+      const auto& total = tree_.total_ns(runs_[r]->column);
+      row[r] = node < total.size() ? total[node] / divisor(*runs_[r], comparison_.per) : 0;
+    }
+    return side_mean(row, false) - side_mean(row, true);
+  }
+
+  // Goes down to what explains the change of `node`.
+  void explain(uint32_t node) {
+    double own = delta(node);
+    std::vector<uint32_t> below;
+    double explained = 0;
+    for (uint32_t child : tree_.nodes()[node].children) {
+      if (changed_in_[child] == 0) continue;
+      below.push_back(child);
+      double change = delta(child);
+      if (change * own > 0) explained += change;
+    }
+    bool is_root = node == UnionTree::kRoot;
+    const Tested* here = is_root ? nullptr : &found_[tree_.nodes()[node].function];
+    bool changed_here = here != nullptr && (here->self_changed || here->total_changed);
+    if (changed_here && changed_alike(node, *here)) return report(node, true);
+    if (changed_here && here->self_changed) report(node, false);
+    bool passed_on = std::abs(explained) >= kExplainedBy * std::abs(own);
+    if (changed_here && !here->self_changed && !passed_on && below.empty()) report(node, true);
+    for (uint32_t child : below) explain(child);
+  }
+
+  // At least two callees of weight, and all of the node's time, changed by about its own ratio.
+  bool changed_alike(uint32_t node, const Tested& here) const {
+    if (!here.total_changed) return false;
+    double ratio = std::log(here.total.ratio);
+    int heavy = 0;
+    for (uint32_t child : tree_.nodes()[node].children) {
+      const Tested& tested = found_[tree_.nodes()[child].function];
+      double share = std::max(tested.share_of_base, tested.share_of_next);
+      if (share < 0.15 * std::max(here.share_of_base, here.share_of_next)) continue;
+      ++heavy;
+      if (std::abs(std::log(tested.total.ratio) - ratio) > kSameRatio * std::abs(ratio))
+        return false;
+    }
+    return heavy >= 2;
+  }
+
+  void report(uint32_t node, bool with_callees) {
+    const UnionTree::Node& at = tree_.nodes()[node];
+    const UnionTree::Function& function = tree_.functions()[at.function];
+    for (const Change& known : changes_) {
+      if (known.function == function.name && known.module == function.module) return;
+    }
+    const Tested& tested = found_[at.function];
+    Change change;
+    change.function = function.name;
+    change.module = function.module;
+    change.with_callees = with_callees;
+    change.time = with_callees ? tested.total : tested.self;
+    change.share_of_base = tested.share_of_base;
+    change.share_of_next = tested.share_of_next;
+    if (tested.share_of_base == 0) change.kind = ChangeKind::appeared;
+    if (tested.share_of_next == 0) change.kind = ChangeKind::vanished;
+    for (uint32_t up = at.parent; up != UnionTree::kRoot && change.callers.size() < kCallersShown;
+         up = tree_.nodes()[up].parent)
+      change.callers.push_back(tree_.functions()[tree_.nodes()[up].function].name);
+    changes_.push_back(std::move(change));
+  }
+
+  // Time that left one function and came to another while their caller's stayed: it only moved.
+  void mark_moves() {
+    for (Change& from : changes_) {
+      for (Change& to : changes_) {
+        double lost = from.time.base - from.time.next;
+        double gained = to.time.next - to.time.base;
+        if (&from == &to || lost <= 0 || gained <= 0 || !from.partner.empty() ||
+            !to.partner.empty())
+          continue;
+        bool balanced = std::abs(lost - gained) < 0.25 * std::max(lost, gained);
+        bool related = from.callers == to.callers ||
+                       (!from.callers.empty() && from.callers.front() == to.function) ||
+                       (!to.callers.empty() && to.callers.front() == from.function);
+        if (!balanced || !related) continue;
+        from.kind = to.kind = ChangeKind::moved;
+        from.partner = to.function;
+        to.partner = from.function;
+      }
+    }
+  }
+
+  const UnionTree& tree_;
+  const Comparison& comparison_;
+  size_t base_runs_;
+  std::vector<const RunValues*> runs_;
+  Row all_;
+  std::vector<Tested> found_;
+  std::vector<char> changed_in_;  // by node: it, or something below it, changed
+  std::vector<Change> changes_;
+  size_t tested_ = 0;
+};
+
+}  // namespace
+
+ChangedFunctions changed_functions(const UnionTree& tree, const Comparison& comparison,
+                                   size_t most) {
+  Search search(tree, comparison);
+  ChangedFunctions out;
+  out.changes = search.changes();
+  out.tested = search.tested();
+  if (out.changes.size() > most) out.changes.resize(most);
+  return out;
+}
+
+}  // namespace assay::analysis

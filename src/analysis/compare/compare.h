@@ -1,0 +1,87 @@
+// compare(): two sets of runs become what changed, with its uncertainty.
+//
+// The unit is the run. Each measure and function is one number per run (CPU time per request, say);
+// sides are compared by Welch's test on logarithms, with the wider of Student's and the bootstrap's
+// 95 % interval of the ratio. All functions that matter (half a percent of the time) are one family
+// under Benjamini and Hochberg at 5 %. A change is a finding when that holds and its interval lies
+// beyond the floor: 2 %, or what the same side's runs differ by. Then the call tree is walked down
+// to the functions that explain the change, so that a caller's is not told again for its callees.
+// With one run a side everything is descriptive. In: RunValues and the UnionTree they are columns
+// of. Pure. Failures: no run on a side.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/compare/run_values.h"
+#include "analysis/compare/union_tree.h"
+#include "base/result.h"
+
+namespace assay::analysis {
+
+enum class Per : uint8_t { request, second, share };
+std::string_view per_name(Per per);  // "request"
+
+enum class Finding : uint8_t {
+  higher,
+  lower,
+  no_change,    // certainly within the floor (two one-sided tests)
+  undecided,    // neither shown
+  descriptive,  // one run a side: no statement can be made
+};
+std::string_view finding_name(Finding finding);
+
+// One number of both sides. `ratio` is new over base.
+struct Measure {
+  std::string id;    // "cpu_per_request"
+  std::string name;  // "CPU per request"
+  std::string unit;  // "µs", "1/s", "ms", "%"
+  double base = 0;   // geometric means over the runs
+  double next = 0;
+  double ratio = 1;
+  double low = 0;  // 95 % interval of the ratio
+  double high = 0;
+  double p = 1;
+  Finding finding = Finding::undecided;
+};
+
+enum class ChangeKind : uint8_t { changed, appeared, vanished, moved };
+
+struct Change {
+  ChangeKind kind = ChangeKind::changed;
+  std::string function;
+  std::string module;
+  std::vector<std::string> callers;  // innermost first, of the heaviest path
+  bool with_callees = false;         // its callees changed alike: it is called more, or does more
+  Measure time;
+  double share_of_base = 0;  // of all CPU time, by side
+  double share_of_next = 0;
+  std::string partner;  // moved: the function that the time went to or came from
+};
+
+struct Side {
+  std::vector<RunValues> runs;
+};
+
+struct Comparison {
+  Per per = Per::second;
+  Side base;
+  Side next;
+  std::vector<Measure> measures;      // throughput, latency, CPU, waiting
+  std::vector<Change> changes;        // explained, by size; with one run a side the largest
+  std::vector<std::string> warnings;  // why the runs may not be comparable
+  double floor = 0.02;                // smaller changes are not findings
+  bool descriptive = false;
+  size_t functions_tested = 0;
+  std::string sentence;
+};
+
+struct CompareOptions {
+  std::optional<Per> per;  // unset: per request when all runs measured load, else per second
+  size_t max_changes = 20;
+};
+
+Result<Comparison> compare(const UnionTree& tree, std::vector<RunValues> base,
+                           std::vector<RunValues> next, const CompareOptions& options);
+
+}  // namespace assay::analysis

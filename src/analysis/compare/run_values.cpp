@@ -1,0 +1,78 @@
+#include "analysis/compare/run_values.h"
+
+#include <charconv>
+
+#include "analysis/analyse.h"
+
+namespace assay::analysis {
+namespace {
+
+std::optional<double> number(const std::map<std::string, std::string>& facts,
+                             const std::string& key) {
+  auto found = facts.find(key);
+  if (found == facts.end()) return {};
+  double value = 0;
+  const std::string& text = found->second;
+  auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return status == std::errc() ? std::optional(value) : std::nullopt;
+}
+
+// How much a cumulative series of the load grew inside the window.
+Result<double> growth_of_load(const run::Reader& reader, const std::string& name) {
+  const run::Contents& run = reader.contents();
+  double grown = 0;
+  for (const model::Series& series : run.series) {
+    if (series.scope != model::SeriesScope::load || series.name != name) continue;
+    auto points = reader.points(series.id);
+    if (!points) return std::unexpected(points.error());
+    std::optional<int64_t> first, last;
+    for (const model::Point& point : *points) {
+      if (point.time < run.info.window_begin_ns || point.time > run.info.window_end_ns) continue;
+      if (!first) first = point.value;
+      last = point.value;
+    }
+    if (first && last) grown += static_cast<double>(*last - *first);
+  }
+  return grown;
+}
+
+}  // namespace
+
+Result<RunValues> read_run_values(const run::Reader& reader, const std::string& path,
+                                  UnionTree& tree) {
+  Options options;
+  options.run_path = path;
+  auto report = analyse(reader, options);
+  if (!report) return std::unexpected(report.error());
+  RunValues values;
+  values.path = path;
+  values.info = report->info;
+  values.seconds = static_cast<double>(report->window_ns) / 1e9;
+  values.time = report->thread_time;
+  values.cpu_ns = static_cast<double>(report->thread_time.running_ns());
+  values.samples = report->quality.samples;
+  values.waits = report->quality.waits;
+  values.lost_share = report->quality.lost_share;
+  for (const model::Fact& fact : report->facts)
+    values.facts[fact.scope + " " + fact.key] = fact.value;
+
+  auto requests = growth_of_load(reader, "requests");
+  if (!requests) return std::unexpected(requests.error());
+  auto errors = growth_of_load(reader, "errors");
+  if (!errors) return std::unexpected(errors.error());
+  values.requests = *requests;
+  values.errors = *errors;
+  values.latency_p50_ns = number(values.facts, "load p50_ns");
+  values.latency_p99_ns = number(values.facts, "load p99_ns");
+
+  CallTree calls(reader.contents());
+  OnCpuBuilder on_cpu(calls);
+  run::TimeRange window{report->info.window_begin_ns, report->info.window_end_ns};
+  auto read =
+      reader.for_each_sample(window, [&](const model::Sample& sample) { on_cpu.add(sample); });
+  if (!read) return std::unexpected(read.error());
+  values.column = tree.add_run(calls, on_cpu.weights());
+  return values;
+}
+
+}  // namespace assay::analysis
