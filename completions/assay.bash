@@ -1,7 +1,7 @@
 # bash completion for assay. Options stand in one table per command; tests/completions_test.py compares
 # them with `assay COMMAND --help`.
 
-_assay_commands='record report diff sql doctor load'
+_assay_commands='record report diff stat sql doctor load'
 
 # The options of a command ("" for assay itself).
 _assay_options() {
@@ -12,6 +12,7 @@ _assay_options() {
       ;;
     report) echo "--format --json --output -o --pid --tid --pool --help -h" ;;
     diff) echo "--vs --per --format --output -o --fail-on --help -h" ;;
+    stat) echo "$target --for --interval --per-thread --list --json --help -h" ;;
     sql) echo "--format --json --help -h" ;;
     doctor) echo "$target --json --help -h" ;;
     load)
@@ -27,7 +28,7 @@ _assay_value() {
     --pid) _assay_reply "$(cd /proc && echo [0-9]*)" ;;
     --name) _assay_reply "$(cat /proc/[0-9]*/comm 2>/dev/null | sort -u | tr '\n' ' ')" ;;
     --port) _assay_reply "$(_assay_listening_ports)" ;;
-    --for | --warmup | --timeout) _assay_reply '10s 30s 1m 5m' ;;
+    --for | --interval | --warmup | --timeout) _assay_reply '10s 30s 1m 5m' ;;
     --method | -X) _assay_reply 'GET HEAD POST PUT PATCH DELETE OPTIONS' ;;
     --per) _assay_reply 'request second share' ;;
     --vs) COMPREPLY=($(compgen -f -X '!*.assay' -- "$_assay_word")) ;;

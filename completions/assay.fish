@@ -16,7 +16,7 @@ function __assay_target -a command
     complete -c assay -n "__fish_seen_subcommand_from $command" -l no-children -d 'leave child processes out'
 end
 
-set -l commands record report diff sql doctor load
+set -l commands record report diff stat sql doctor load
 
 complete -c assay -f
 complete -c assay -s h -l help -d 'show help'
@@ -24,6 +24,7 @@ complete -c assay -n "not __fish_seen_subcommand_from $commands" -l version -d '
 complete -c assay -n "not __fish_seen_subcommand_from $commands" -a record -d 'capture a server, on-CPU and off-CPU, into one run file'
 complete -c assay -n "not __fish_seen_subcommand_from $commands" -a report -d 'say what a run shows'
 complete -c assay -n "not __fish_seen_subcommand_from $commands" -a diff -d 'say what changed between runs'
+complete -c assay -n "not __fish_seen_subcommand_from $commands" -a stat -d 'count what the hardware and the kernel do for a server'
 complete -c assay -n "not __fish_seen_subcommand_from $commands" -a sql -d 'query a run'
 complete -c assay -n "not __fish_seen_subcommand_from $commands" -a doctor -d 'say what this machine allows, and how to allow more'
 complete -c assay -n "not __fish_seen_subcommand_from $commands" -a load -d 'drive load at a server and measure its answers'
@@ -59,6 +60,14 @@ complete -c assay -n '__fish_seen_subcommand_from diff' -l format -x -a 'text md
 complete -c assay -n '__fish_seen_subcommand_from diff' -s o -l output -r -F -d 'write to a file'
 complete -c assay -n '__fish_seen_subcommand_from diff' -l fail-on -x -d 'exit 3 beyond this'
 complete -c assay -n '__fish_seen_subcommand_from diff' -k -a '(__fish_complete_suffix .assay)'
+
+# stat
+__assay_target stat
+complete -c assay -n '__fish_seen_subcommand_from stat' -l for -x -a '10s 30s 1m' -d 'how long'
+complete -c assay -n '__fish_seen_subcommand_from stat' -l interval -x -a '1s 5s' -d 'print counts this often'
+complete -c assay -n '__fish_seen_subcommand_from stat' -l per-thread -d 'counts of each thread, too'
+complete -c assay -n '__fish_seen_subcommand_from stat' -l list -d 'which events can be counted here'
+complete -c assay -n '__fish_seen_subcommand_from stat' -l json -d 'results as JSON'
 
 # sql
 complete -c assay -n '__fish_seen_subcommand_from sql' -l format -x -a 'table tsv json' -d 'form of the rows'
