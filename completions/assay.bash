@@ -8,7 +8,7 @@ _assay_options() {
   local target='--pid --name --exe --port --cgroup --no-children'
   case $1 in
     record)
-      echo "$target --for --warmup --freq --output -o --overwrite --no-wakeups --per-task --unprivileged --no-source --debuginfod --quiet -q --json --help -h"
+      echo "$target --for --warmup --load --ready --ready-timeout --freq --output -o --overwrite --no-wakeups --per-task --unprivileged --no-source --debuginfod --quiet -q --json --help -h"
       ;;
     report) echo "--format --json --output -o --pid --tid --pool --help -h" ;;
     sql) echo "--format --json --help -h" ;;
@@ -26,7 +26,7 @@ _assay_value() {
     --pid) _assay_reply "$(cd /proc && echo [0-9]*)" ;;
     --name) _assay_reply "$(cat /proc/[0-9]*/comm 2>/dev/null | sort -u | tr '\n' ' ')" ;;
     --port) _assay_reply "$(_assay_listening_ports)" ;;
-    --for | --warmup | --timeout) _assay_reply '10s 30s 1m 5m' ;;
+    --for | --warmup | --timeout | --ready-timeout) _assay_reply '10s 30s 1m 5m' ;;
     --method | -X) _assay_reply 'GET HEAD POST PUT PATCH DELETE OPTIONS' ;;
     --freq) _assay_reply '49 99 199 499 999' ;;
     --format) _assay_formats ;;
