@@ -33,6 +33,9 @@ complete -c assay -n "not __fish_seen_subcommand_from $commands" -a load -d 'dri
 __assay_target record
 complete -c assay -n '__fish_seen_subcommand_from record' -l for -x -a '10s 30s 1m 5m' -d 'how long'
 complete -c assay -n '__fish_seen_subcommand_from record' -l warmup -x -a '1s 3s 10s' -d 'wait before the capture begins'
+complete -c assay -n '__fish_seen_subcommand_from record' -l load -x -d 'drive the server meanwhile'
+complete -c assay -n '__fish_seen_subcommand_from record' -l ready -x -d 'wait until this answers'
+complete -c assay -n '__fish_seen_subcommand_from record' -l ready-timeout -x -a '10s 30s 2m' -d 'how long to wait for that'
 complete -c assay -n '__fish_seen_subcommand_from record' -l freq -x -a '49 99 199 499 999' -d 'samples per second and CPU'
 complete -c assay -n '__fish_seen_subcommand_from record' -s o -l output -r -F -d 'run file'
 complete -c assay -n '__fish_seen_subcommand_from record' -l overwrite -d 'replace an existing run'

@@ -11,6 +11,7 @@
 #include "cli/terminal.h"
 #include "load/generator.h"
 #include "load/result_text.h"
+#include "load/tick_line.h"
 
 namespace assay::cli {
 namespace {
@@ -27,6 +28,8 @@ constexpr const char* kExamples =
     "Places in paths and in --data: {{seq}} {{random}} {{random:1-100}} {{uuid}} {{letters:8}} "
     "{{time}}.\n"
     "Exit status: 0 when at least one request succeeded, 1 when none did, 2 wrong usage.";
+
+constexpr int kAnswersWithError = 3;  // a probe's exit code: the server is there and says no
 
 std::atomic<bool> stop_requested{false};
 
@@ -92,14 +95,22 @@ class LoadCommand final : public Command {
     add_request_options(*parser);
     parser->add_flag("-q,--quiet", quiet_, "No progress, no table of seconds");
     parser->add_flag("--json", json_, "Print the result as JSON");
+    // Between the recorder and the load process that it starts; not for people.
+    parser->add_option("--report-to", report_fd_)->group("");
+    parser->add_flag("--probe", probe_)->group("");
   }
 
   int run(const Invocation& invocation) override {
     if (!invocation.launched_command.empty()) {
       return print_error({"assay load launches nothing: leave -- out", "", 0}), kWrongUsage;
     }
-    if (auto ready = prepare(); !ready) return print_error(ready.error()), kWrongUsage;
+    if (auto ready = prepare(); !ready) {
+      tell(load::format_line(load::ErrorLine{ready.error().what}));
+      return print_error(ready.error()), kWrongUsage;
+    }
     install_stop_signals();
+    if (probe_) return probe();
+    if (report_fd_ >= 0) return report_to_recorder();
     ProgressLine line(!quiet_ && !json_);
     TimeNs begin = monotonic_ns();
     auto result = load::generate(options_, stop_requested, [&](const load::Tick& tick) {
@@ -113,6 +124,68 @@ class LoadCommand final : public Command {
   }
 
  private:
+  // A line for the recorder; when it is gone, so is the reason to go on.
+  void tell(const std::string& line) {
+    if (report_fd_ < 0) return;
+    std::string_view rest = line;
+    while (!rest.empty()) {
+      ssize_t count = ::write(report_fd_, rest.data(), rest.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) {
+        stop_requested = true;
+        return;
+      }
+      rest.remove_prefix(static_cast<size_t>(count));
+    }
+  }
+
+  int report_to_recorder() {
+    constexpr int64_t kTickNs = 100 * kNsPerMs;  // windows begin and end between ticks
+    options_.tick_ns = kTickNs;
+    tell(load::format_line(
+        load::PlanLine{options_.rate > 0, options_.connections, options_.streams, options_.rate}));
+    auto result = load::generate(options_, stop_requested,
+                                 [this](const load::Tick& tick) { tell(load::format_line(tick)); });
+    if (!result) tell(load::format_line(load::ErrorLine{result.error().what}));
+    if (result && result->total.ok == 0) tell(load::format_line(load::ErrorLine{worst(*result)}));
+    return result && result->total.ok > 0 ? kDone : kFailed;
+  }
+
+  static std::string worst(const load::LoadResult& result) {
+    std::string text = "no request succeeded";
+    uint64_t most = 0;
+    for (const auto& [outcome, count] : result.total.errors) {
+      if (count <= most) continue;
+      most = count;
+      text = fmt::format("no request succeeded: {}", load::describe(outcome));
+    }
+    return text;
+  }
+
+  // One request: does the server answer?
+  int probe() {
+    constexpr int64_t kPatienceNs = 2 * kNsPerSecond;
+    options_.connections = options_.streams = options_.threads = 1;
+    options_.requests_per_client = 1;
+    options_.rate = 0;
+    options_.warmup_ns = 0;
+    options_.duration_ns = options_.timeout_ns = kPatienceNs;
+    auto result = load::generate(options_, stop_requested, [](const load::Tick&) {});
+    if (!result) {
+      tell(load::format_line(load::ErrorLine{result.error().what}));
+      return kFailed;
+    }
+    if (result->total.ok > 0) return kDone;
+    tell(load::format_line(load::ErrorLine{worst(*result)}));
+    for (const auto& [outcome, count] : result->total.errors) {
+      using enum load::OutcomeKind;
+      constexpr int kUnavailable = 14;
+      if (outcome.kind == status_4xx) return kAnswersWithError;
+      if (outcome.kind == grpc_status && outcome.code != kUnavailable) return kAnswersWithError;
+    }
+    return kFailed;
+  }
+
   void add_amount_options(CLI::App& parser) {
     parser.add_option("-c,--connections", options_.connections, "Connections (default 8)")
         ->type_name("N");
@@ -207,6 +280,8 @@ class LoadCommand final : public Command {
   std::string data_, data_file_, data_hex_;
   bool quiet_ = false;
   bool json_ = false;
+  bool probe_ = false;
+  int report_fd_ = -1;
 };
 
 }  // namespace

@@ -29,6 +29,9 @@ constexpr const char* kExamples =
     "  assay record --pid 4711 --freq 499 --for 5s       one process, sampled more often\n"
     "  assay record --cgroup system.slice/web.service    a whole service\n"
     "  assay record -- ./server --threads 4              start it and profile it to its end\n"
+    "  assay record --port 8000 --load 'http://127.0.0.1:8000/ -c 50'    and drive it meanwhile\n"
+    "  assay record --port 8000 --load 'wrk -t1 -c50 -d60 http://127.0.0.1:8000/'\n"
+    "  assay record --load http://127.0.0.1:8000/ --for 10s -- ./server  start, drive, stop it\n"
     "\n"
     "Ctrl-C ends the capture early and keeps everything. The report is printed at the end; the "
     "run\n"
@@ -100,7 +103,20 @@ class RecordCommand final : public Command {
         ->add_option("--for", duration_,
                      "How long: 500ms, 30s, 2m (default 30s; with -- until the command ends)")
         ->type_name("TIME");
-    parser->add_option("--warmup", warmup_, "Wait this long before the capture begins")
+    parser
+        ->add_option("--warmup", warmup_,
+                     "Wait this long before the capture begins (with --load 1s)")
+        ->type_name("TIME");
+    parser
+        ->add_option(
+            "--load", options_.load.what,
+            "Drive the server meanwhile: 'URL [options of assay load]', or a shell command")
+        ->type_name("LOAD");
+    parser
+        ->add_option("--ready", options_.load.ready_url,
+                     "With --load: wait until this URL answers well (default: the load's own URL)")
+        ->type_name("URL");
+    parser->add_option("--ready-timeout", ready_timeout_, "How long to wait for that (default 30s)")
         ->type_name("TIME");
     parser->add_option("--freq", frequency_, "On-CPU samples per second and CPU (default 99)")
         ->check(CLI::Range(1, 100000))
@@ -149,11 +165,18 @@ class RecordCommand final : public Command {
     options_.target = *spec;
     options_.target_text = target_.text(invocation.launched_command);
     options_.command_line = invocation.command_line;
-    std::string duration = duration_.empty() ? (spec->command.empty() ? "30s" : "0") : duration_;
+    bool driven = !options_.load.what.empty();
+    bool to_its_end = !spec->command.empty() && !driven;  // a server under load has none
+    std::string duration = duration_.empty() ? (to_its_end ? "0" : "30s") : duration_;
     auto duration_ns = parse_duration_ns(duration);
     if (!duration_ns) return std::unexpected(duration_ns.error());
-    auto warmup_ns = parse_duration_ns(warmup_);
+    auto warmup_ns = parse_duration_ns(!warmup_.empty() ? warmup_ : driven ? "1s" : "0");
     if (!warmup_ns) return std::unexpected(warmup_ns.error());
+    auto ready_ns = parse_duration_ns(ready_timeout_);
+    if (!ready_ns) return std::unexpected(ready_ns.error());
+    if (!driven && !options_.load.ready_url.empty()) return fail("--ready goes with --load");
+    options_.load.ready_timeout_ns = *ready_ns;
+    options_.load.ready_port = spec->port;
     if (!duration_.empty() && *duration_ns == 0) return fail("--for 0 would record nothing");
     options_.duration_ns = *duration_ns;
     options_.warmup_ns = *warmup_ns;
@@ -213,7 +236,8 @@ class RecordCommand final : public Command {
   TargetOptions target_;
   session::RecordOptions options_;
   std::string duration_;
-  std::string warmup_ = "0";
+  std::string warmup_;
+  std::string ready_timeout_ = "30s";
   std::string output_;
   std::string out_dir_;
   int frequency_ = 99;

@@ -17,6 +17,7 @@ namespace {
 
 constexpr size_t kBufferBytes = 256 << 10;
 constexpr int kEvents = 256;
+constexpr int64_t kDrainNs = 200 * kNsPerMs;
 constexpr int64_t kShortestSweepNs = 5 * kNsPerMs;
 constexpr int64_t kLongestSweepNs = 100 * kNsPerMs;
 
@@ -71,15 +72,8 @@ void Worker::run() {
   next_tick_ = plan_.first_tick;
   TimeNs now = monotonic_ns();
   for (auto& connection : connections_) connection->open(now);
-  std::array<epoll_event, kEvents> events{};
   while (!done(now)) {
-    int timeout_us = wait(now);
-    timespec timeout{timeout_us / 1'000'000, timeout_us % 1'000'000 * 1000L};
-    int count = ::epoll_pwait2(epoll_.get(), events.data(), kEvents, &timeout, nullptr);
-    for (int i = 0; i < count; ++i) {
-      const epoll_event& event = events[static_cast<size_t>(i)];
-      static_cast<Connection*>(event.data.ptr)->handle(event.events);
-    }
+    handle_events(wait_ns(now));
     now = monotonic_ns();
     if (open_loop()) send_due(now);
     if (!to_open_.empty()) reopen(now);
@@ -87,6 +81,27 @@ void Worker::run() {
     if (now >= next_tick_) tick(now);
   }
   finish(now);
+  drain();
+}
+
+void Worker::handle_events(int64_t timeout_ns) {
+  std::array<epoll_event, kEvents> events;
+  timespec timeout{timeout_ns / kNsPerSecond, timeout_ns % kNsPerSecond};
+  int count = ::epoll_pwait2(epoll_.get(), events.data(), kEvents, &timeout, nullptr);
+  for (int i = 0; i < count; ++i) {
+    const epoll_event& event = events[static_cast<size_t>(i)];
+    static_cast<Connection*>(event.data.ptr)->handle(event.events);
+  }
+}
+
+// Answers that are on their way are still taken, uncounted: closing at once would reset the
+// connections, which servers report as errors.
+void Worker::drain() {
+  draining_ = true;
+  TimeNs until = monotonic_ns() + kDrainNs;
+  for (TimeNs now = 0; in_flight_ > 0 && (now = monotonic_ns()) < until;) {
+    handle_events(until - now);
+  }
 }
 
 bool Worker::done(TimeNs now) const {
@@ -94,14 +109,13 @@ bool Worker::done(TimeNs now) const {
          (taken_ >= budget_ && in_flight_ == 0);
 }
 
-// Microseconds until something is to be done even if no event comes.
-int Worker::wait(TimeNs now) {
+// Until something is to be done even if no event comes.
+int64_t Worker::wait_ns(TimeNs now) const {
   TimeNs until = std::min({plan_.end, next_tick_, next_sweep_});
   if (open_loop() && !with_room_.empty() && taken_ < budget_) {
     until = std::min(until, due_time(taken_));
   }
-  int64_t ns = std::clamp<int64_t>(until - now, 0, kNsPerSecond);
-  return static_cast<int>((ns + kNsPerUs - 1) / kNsPerUs);
+  return std::clamp<int64_t>(until - now, 0, kNsPerSecond);
 }
 
 TimeNs Worker::due_time(uint64_t number) const {
@@ -111,7 +125,7 @@ TimeNs Worker::due_time(uint64_t number) const {
 
 std::optional<Ticket> Worker::next(uint32_t connection, TimeNs now) {
   uint64_t& left = left_[connection];
-  if (left == 0 || taken_ >= budget_ || now >= plan_.end) return std::nullopt;
+  if (left == 0 || taken_ >= budget_ || now >= plan_.end || draining_) return std::nullopt;
   Ticket ticket;
   ticket.intended = now;
   if (open_loop()) {

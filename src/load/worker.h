@@ -63,7 +63,9 @@ class Worker final : private Dispatcher {
   void reopen(TimeNs now);
   void sweep(TimeNs now);
   void tick(TimeNs now);
-  int wait(TimeNs now);
+  int64_t wait_ns(TimeNs now) const;
+  void handle_events(int64_t timeout_ns);
+  void drain();
   bool done(TimeNs now) const;
   void finish(TimeNs now);
 
@@ -81,6 +83,7 @@ class Worker final : private Dispatcher {
   uint64_t taken_ = 0;   // requests handed out so far
   uint64_t budget_ = 0;  // and how many there are to be in all
   uint64_t in_flight_ = 0;
+  bool draining_ = false;
   bool kept_up_ = true;  // at the last look every due request was sent and a client was free
   TimeNs next_tick_ = 0, last_tick_ = 0;
   TimeNs next_sweep_ = 0;

@@ -65,7 +65,11 @@ class Recorder {
   Result<RecordOutcome> run();
 
  private:
+  Result<RecordOutcome> capture();
   Result<void> find_target();
+  Result<void> launch();
+  Result<void> start_load();
+  Result<void> warm_up();
   Result<void> resolve_target();
   Result<void> open_run();
   void build_stages();
@@ -95,6 +99,8 @@ class Recorder {
   model::RunInfo info_;
   std::optional<os::LaunchedProcess> launched_;
   std::optional<os::ExitStatus> launched_exit_;
+  target::TargetSpec spec_ = options_.target;  // what to resolve; of a launched server, its pid
+  bool attached_ = true;  // the target ran before the window; false: launched with the window
   target::ResolvedTarget resolved_;
   // In the order of the path of a sample; destroyed in reverse.
   std::unique_ptr<run::Writer> writer_;
@@ -112,6 +118,7 @@ class Recorder {
   std::unique_ptr<StackPolicy> stack_policy_;
   std::unique_ptr<Recording> recording_;
   std::unique_ptr<capture::RingReader> reader_;
+  std::unique_ptr<LoadDriver> load_;  // null: nothing drives the target
   std::atomic<uint32_t> next_series_id_{0};
   std::unique_ptr<CountersToRun> counters_sink_;
   std::unique_ptr<capture::CounterPoller> counters_;
@@ -136,6 +143,12 @@ class Recorder {
 Result<RecordOutcome> Recorder::run() {
   if (auto free = run::Writer::check(options_.output, options_.overwrite); !free)
     return std::unexpected(free.error());
+  auto outcome = capture();
+  if (!outcome && attached_) stop_launched();
+  return outcome;
+}
+
+Result<RecordOutcome> Recorder::capture() {
   if (auto found = find_target(); !found) return std::unexpected(found.error());
   show("preparing");
   raise_descriptor_limit();  // after a launched command was forked: its limits are its own
@@ -150,17 +163,57 @@ Result<RecordOutcome> Recorder::run() {
 }
 
 Result<void> Recorder::find_target() {
-  if (!options_.target.command.empty()) {
-    auto started = os::LaunchedProcess::start(options_.target.command);
-    if (!started) return std::unexpected(started.error());
-    launched_ = std::move(*started);
-    return {};
+  if (!options_.load.what.empty()) {
+    auto driver = LoadDriver::create(options_.load);
+    if (!driver) return std::unexpected(driver.error());
+    load_ = std::move(*driver);
   }
+  if (!options_.target.command.empty()) {
+    if (auto started = launch(); !started || !attached_) return started;
+  }
+  if (!launched_) {
+    if (auto found = resolve_target(); !found) return found;
+  }
+  if (auto started = start_load(); !started) return started;
+  if (auto warm = warm_up(); !warm) return warm;
+  if (launched_) return resolve_target();
+  return {};
+}
+
+// A command is held before its first instruction until the window opens, unless load is to drive
+// it: then it is a server that has to come up first, and the window is of its work.
+Result<void> Recorder::launch() {
+  auto started = os::LaunchedProcess::start(options_.target.command);
+  if (!started) return std::unexpected(started.error());
+  launched_ = std::move(*started);
+  attached_ = load_ != nullptr;
+  if (!attached_) return {};
+  spec_.command.clear();
+  spec_.pids = {launched_->pid()};
+  return launched_->release();
+}
+
+Result<void> Recorder::start_load() {
+  if (!load_) return {};
+  auto gone = [this] {
+    if (launched_ && !launched_exit_) launched_exit_ = launched_->poll();
+    return launched_exit_.has_value();
+  };
+  info_.window_begin_ns = monotonic_ns();
+  if (auto ready = load_->wait_until_ready(stop_, gone, [this] { show("waiting for the server"); });
+      !ready) {
+    return ready;
+  }
+  if (stop_) return fail("interrupted before the capture began");
+  return load_->start();
+}
+
+Result<void> Recorder::warm_up() {
   TimeNs warm = monotonic_ns() + options_.warmup_ns;
-  if (auto found = resolve_target(); !found) return found;
   info_.window_begin_ns = warm;
   while (!stop_ && monotonic_ns() < warm) {
     show("warming up");
+    if (load_ && !load_->poll(monotonic_ns())) return fail("the load failed: {}", load_->fault());
     usleep(kTickNs / 1000);
   }
   return {};
@@ -169,7 +222,8 @@ Result<void> Recorder::find_target() {
 Result<void> Recorder::resolve_target() {
   target::Surroundings surroundings;
   surroundings.self = getpid();
-  auto resolved = target::resolve(options_.target, proc_, surroundings);
+  if (load_) surroundings.excluded = load_->pids();
+  auto resolved = target::resolve(spec_, proc_, surroundings);
   if (!resolved) return std::unexpected(resolved.error());
   resolved_ = std::move(*resolved);
   return {};
@@ -228,7 +282,7 @@ void Recorder::announce(pid_t pid, const model::Mapping& mapping, const model::M
 }
 
 std::vector<pid_t> Recorder::list_threads() const {
-  if (launched_) return {launched_->pid()};
+  if (!attached_) return {launched_->pid()};
   std::vector<pid_t> tids;
   for (pid_t pid : resolved_.pids()) {
     for (pid_t tid : proc_.tids(pid)) tids.push_back(tid);
@@ -309,7 +363,7 @@ Result<void> Recorder::begin_window() {
       info_.window_begin_ns);
   if (auto adopted = adopt_target(); !adopted) return adopted;
   recording_->add_existing_threads();
-  if (launched_) {
+  if (!attached_) {
     if (auto released = launched_->release(); !released) return released;
   }
   publish_live_tasks();
@@ -320,6 +374,7 @@ Result<void> Recorder::begin_window() {
   counters_ = std::make_unique<capture::CounterPoller>(
       capture::CounterOptions{}, [this] { return live_.read(); }, *counters_sink_, next_series_id_);
   counters_->poll_all(monotonic_ns());
+  if (load_) load_->begin_window(*writer_, next_series_id_, info_.window_begin_ns);
   if (auto flushed = writer_->flush(info_.window_begin_ns); !flushed) return flushed;
   flush_ = std::make_unique<PeriodicFlush>(*writer_, [this] { return complete_until_.load(); });
   return {};
@@ -328,7 +383,7 @@ Result<void> Recorder::begin_window() {
 // The events are on now: what changed since the target was first looked at (it ended, forked,
 // executed another program) is found by looking again; what changes from here on has a record.
 Result<void> Recorder::adopt_target() {
-  if (launched_) {
+  if (!attached_) {
     tracker_->adopt_launched(launched_->pid(), options_.target.command.front(),
                              info_.window_begin_ns);
     return {};
@@ -428,6 +483,7 @@ std::string Recorder::wait_for_end() {
     if (target_gone_ || (launched_exit_ && !options_.target.include_children))
       return "target exited";
     counters_->poll(now);
+    if (load_) load_->poll(now);
     processes_->write_new_facts();
     show("recording");
     usleep(static_cast<useconds_t>(std::min(kTickNs, deadline - now) / 1000 + 1));
@@ -444,6 +500,7 @@ Result<RecordOutcome> Recorder::end_window(const std::string& reason) {
   }
   processes_->write_new_facts();
   counters_->poll_all(info_.window_end_ns);
+  if (load_) load_->end_window(info_.window_begin_ns, info_.window_end_ns);
   reader_->stop();
   consumer_.join();
   info_.end_reason = reason;
@@ -483,10 +540,13 @@ void Recorder::keep_source() {
   hot_source_.write(stacks_->frames(), stacks_->stacks(), *symbolizer_, text, *writer_);
 }
 
-// A command that we started ends with the capture only when the user ended the capture.
+// A command that we started ends with the capture only when the user ended the capture, or when it
+// was a server that we drove ourselves.
 void Recorder::stop_launched() {
   if (!launched_ || launched_exit_) return;
-  if (stop_) {
+  if (load_) {
+    launched_->terminate(kLaunchedGraceNs);  // our doing, and not how it ended
+  } else if (stop_) {
     launched_exit_ = launched_->terminate(kLaunchedGraceNs);
   } else {
     launched_exit_ = launched_->poll();

@@ -8,7 +8,8 @@
 //
 // Ends by time, by request (`stop`), when the target is gone, or when the disk is full; whatever
 // the reason, what was captured is in the file and the file opens. Never stops or signals the
-// target, except a command it launched itself and only when it is told to stop.
+// target, except a command it launched itself: when it is told to stop, and at the end of a capture
+// that had load to drive it with.
 #pragma once
 
 #include <atomic>
@@ -19,6 +20,7 @@
 #include "base/result.h"
 #include "model/run_info.h"
 #include "os/launch.h"
+#include "session/load_driver.h"
 #include "target/target.h"
 
 namespace assay::session {
@@ -37,6 +39,7 @@ struct RecordOptions {
   bool unprivileged = false;  // behave as if no privilege were there (for tests and comparisons)
   bool source = true;         // keep the text of hot source lines in the run
   bool debuginfod = false;    // ask the servers in DEBUGINFOD_URLS for missing debug files
+  LoadRequest load;           // what drives the target meanwhile; empty: nothing
   std::string cache_dir;      // unwind tables and symbols by build id; empty: none
 };
 
@@ -49,7 +52,7 @@ struct RecordProgress {
   uint64_t lost = 0;
   size_t processes = 0;
   size_t threads = 0;
-  std::string phase;  // "warming up", "recording", "naming"
+  std::string phase;  // "waiting for the server", "warming up", "recording", "naming"
 };
 
 struct RecordOutcome {
