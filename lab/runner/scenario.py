@@ -14,7 +14,8 @@ KINDS = ("cpu", "allocator", "spin", "network-stack", "serial-stage", "lock", "d
          "mixed", "withheld")
 
 REQUIRED = {"server": str, "about": str, "flags": str, "load": dict, "expect": dict}
-KNOWN = set(REQUIRED) | {"healthy", "setup", "beside", "target", "stderr", "truth", "needs"}
+KNOWN = set(REQUIRED) | {"healthy", "setup", "beside", "target", "stderr", "truth", "needs",
+                          "cpu_percent"}
 
 
 class ScenarioError(Exception):
