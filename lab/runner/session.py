@@ -143,7 +143,8 @@ class Session:
             return [*self.expand(server), *words]
         program = self.build / "lab" / server
         if not program.exists():
-            raise Unavailable(f"{program} is not built")
+            raise Unavailable(f"{program} is not built (make; the servers in other languages: "
+                              f"cmake --build {self.build} --target lab_polyglot)")
         return [str(program), *words]
 
     def start_server(self):
@@ -235,6 +236,9 @@ class Session:
             except OSError:
                 continue
             self.leftovers.append(f"process {pid} ({name})")
+        # A dying process loses its environment before its sockets.
+        while self.port and is_listening(self.port) and time.monotonic() < deadline:
+            time.sleep(0.05)
         if self.port and is_listening(self.port):
             self.leftovers.append(f"port {self.port}")
         for name in set(os.listdir("/dev/shm")) - self.shared_memory_before:

@@ -224,7 +224,6 @@ def test_replica_loses_nothing(build):
         for key in keys:
             expect(sum(key in log for log in logs) >= 2, f"{key} is not in a majority of the logs")
         with session(build, "replica", f"--dir {directory}") as running:
-            time.sleep(0.5)
             done = subprocess.run([client, "--port", str(running.port), "--verify", acked],
                                   capture_output=True, text=True, timeout=60)
             expect(done.returncode == 0, f"after a restart: {done.stdout} {done.stderr}")
