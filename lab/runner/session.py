@@ -192,7 +192,15 @@ class Session:
         return sorted(found)
 
     def load_words(self, seconds):
-        return self.expand(self.scenario.of("load", self.variant), seconds)
+        """The load as a command that ends after so many seconds with a JSON object."""
+        words = self.expand(self.scenario.of("load", self.variant), seconds)
+        if not self.scenario.loaded_by_assay:
+            return words
+        return [self.build / "src/assay", "load", *words, "--for", f"{seconds}s", "--json"]
+
+    def load_for_record(self, seconds):
+        """The load as `assay record --load` takes it."""
+        return shlex.join(self.expand(self.scenario.of("load", self.variant), seconds))
 
     def start_load(self, seconds):
         self.load_path = self.directory / "load.out"
