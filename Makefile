@@ -31,7 +31,7 @@ deps-build:
 	@scripts/install-deps --only build
 
 .PHONY: demo
-demo: deps-build release ## profile the lab's demo server under its own load, print the report
+demo: deps-build release ## profile the lab's media server under load, print the report
 	@scripts/demo
 
 .PHONY: test

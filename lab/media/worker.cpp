@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
-#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <unistd.h>
@@ -19,20 +19,21 @@ constexpr size_t kMaxBatch = 16;
 constexpr int kIdleWaitMs = 1000;
 constexpr size_t kTokenBytes = 12;
 
-// What a request says about sampling. Owns strings and maps, so building one allocates: harmless
+// What a request says about sampling. Owns many strings, so building one allocates: harmless
 // once per sequence, the fault `params` when it is done for every token.
 struct SamplingParams {
   [[gnu::noinline]] SamplingParams(uint32_t max_tokens, long stop_words);
   uint32_t max_tokens;
   double temperature = 0.7, top_p = 0.95;
   std::vector<std::string> stop;
-  std::map<std::string, double> logit_bias;
+  std::vector<std::pair<std::string, double>> logit_bias;
 };
 
 SamplingParams::SamplingParams(uint32_t tokens, long stop_words) : max_tokens(tokens) {
   for (long i = 0; i < stop_words; ++i) {
     stop.push_back("<|end_of_turn_number_" + std::to_string(i) + "|>");
-    logit_bias["token_with_a_long_name_" + std::to_string(i)] = 1.0 / static_cast<double>(i + 1);
+    logit_bias.emplace_back("token_with_a_long_name_" + std::to_string(i),
+                            1.0 / static_cast<double>(i + 1));
   }
 }
 

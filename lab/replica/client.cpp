@@ -32,6 +32,8 @@ using lab::replica::FrameReader;
 using lab::replica::FrameWriter;
 using lab::replica::Type;
 
+constexpr size_t kVerifyTogether = 256;
+
 struct Stream {
   int fd = -1;
   std::unique_ptr<FrameReader> reader;
@@ -140,20 +142,26 @@ int verify(const lab::Options& options) {
   if (fd < 0) lab::die("cannot connect to 127.0.0.1:" + std::to_string(options.number("port")));
   std::ifstream file(options.text("verify"));
   if (!file) lab::die("cannot read " + options.text("verify"));
+  std::vector<std::string> keys;
+  for (std::string key; std::getline(file, key);) keys.push_back(key);
   FrameReader reader(fd);
-  uint64_t seq = 0, missing = 0;
-  for (std::string key; std::getline(file, key);) {
+  size_t missing = 0;
+  for (size_t begin = 0; begin < keys.size(); begin += kVerifyTogether) {
+    size_t end = std::min(keys.size(), begin + kVerifyTogether);
     std::string out;
-    FrameWriter(out, Type::get).number(++seq).text(key);
-    Frame frame;
-    if (!lab::replica::send_all(fd, out) || !reader.next(frame))
-      lab::die_saying("the connection broke");
-    Body body(frame.body);
-    body.number();
-    if (body.byte() == 1) continue;
-    if (++missing <= 10) std::fprintf(stderr, "replica_client: %s is missing\n", key.c_str());
+    for (size_t i = begin; i < end; ++i) FrameWriter(out, Type::get).number(i).text(keys[i]);
+    if (!lab::replica::send_all(fd, out)) lab::die_saying("the connection broke");
+    for (size_t i = begin; i < end; ++i) {
+      Frame frame;
+      if (!reader.next(frame)) lab::die_saying("the connection broke");
+      Body body(frame.body);
+      uint64_t seq = body.number();
+      if (body.byte() == 1) continue;
+      if (++missing <= 10)
+        std::fprintf(stderr, "replica_client: %s is missing\n", keys.at(seq).c_str());
+    }
   }
-  std::printf("{\"verified\":%lu,\"missing\":%lu}\n", static_cast<unsigned long>(seq),
+  std::printf("{\"verified\":%lu,\"missing\":%lu}\n", static_cast<unsigned long>(keys.size()),
               static_cast<unsigned long>(missing));
   close(fd);
   return missing == 0 ? 0 : 1;

@@ -26,7 +26,7 @@ Leader::Leader(const Options& options, const std::string& log_path,
       descriptors_(options),
       log_(log_path, options.text("nameless-dir"), options.fault("sync")) {
   for (std::string& command : log_.take_commands()) entries_.push_back({std::move(command), {}, 0});
-  written_ = entries_.size();
+  recovered_ = written_ = entries_.size();
   for (size_t i = 0; i < followers_.size(); ++i) followers_[i].port = follower_ports[i];
 }
 
@@ -71,6 +71,7 @@ void Leader::stop() {
   to_write_.notify_all();
   to_send_.notify_all();
   to_apply_.notify_all();
+  to_read_.notify_all();
   for (std::thread& thread : threads_) thread.join();
   for (Follower& follower : followers_) {
     if (follower.sender.joinable()) follower.sender.join();
@@ -105,7 +106,13 @@ bool Leader::take_command(const std::shared_ptr<Client>& client, const Frame& fr
   return true;
 }
 
+// What the log held at the start may have been acknowledged by an earlier life: nothing is read
+// before it is applied again.
 void Leader::answer_get(Client& client, uint64_t seq, const std::string& key) {
+  {
+    std::unique_lock lock(mutex_);
+    to_read_.wait(lock, [this] { return stopping_ || applied_count_ >= recovered_; });
+  }
   std::string out;
   {
     std::shared_lock lock(state_mutex_);
@@ -251,7 +258,11 @@ void Leader::apply_committed() {
       std::unique_lock lock(state_mutex_);
       for (const Entry& entry : done) apply(entry.command);
     }
-    applied_count_ += done.size();
+    {
+      std::lock_guard lock(mutex_);
+      applied_count_ += done.size();
+    }
+    to_read_.notify_all();
     reply_to(done);
   }
 }

@@ -77,8 +77,9 @@ class Leader {
   Descriptors descriptors_;
   LogFile log_;
   std::mutex mutex_;
-  std::condition_variable to_write_, to_send_, to_apply_;
+  std::condition_variable to_write_, to_send_, to_apply_, to_read_;
   std::deque<Entry> entries_;  // guarded by mutex_; entry i has index i + 1
+  uint64_t recovered_ = 0;     // in the log at the start; does not change
   uint64_t written_ = 0;       // guarded by mutex_: in the leader's own log
   uint64_t committed_ = 0;     // guarded by mutex_
   bool stopping_ = false;      // guarded by mutex_

@@ -14,7 +14,8 @@ KINDS = ("cpu", "allocator", "spin", "network-stack", "serial-stage", "lock", "d
          "mixed", "withheld")
 
 REQUIRED = {"server": str, "about": str, "flags": str, "load": dict, "expect": dict}
-KNOWN = set(REQUIRED) | {"healthy", "setup", "beside", "target", "stderr", "truth", "needs"}
+KNOWN = set(REQUIRED) | {"healthy", "setup", "beside", "target", "stderr", "truth", "needs",
+                          "cpu_percent"}
 
 
 class ScenarioError(Exception):
@@ -41,8 +42,8 @@ class Scenario:
         for kind in [expect.get("kind"), *expect.get("also", [])]:
             if kind not in KINDS:
                 raise ScenarioError(f"{self.path}: expect.kind '{kind}' is no verdict kind")
-        if "command" not in self.data["load"]:
-            raise ScenarioError(f"{self.path}: 'load.command' is missing")
+        if len({"assay", "command"} & set(self.data["load"])) != 1:
+            raise ScenarioError(f"{self.path}: [load] has either 'assay' or 'command'")
 
     @property
     def server(self):
@@ -58,8 +59,13 @@ class Scenario:
         if variant == "healthy" and field in self.data.get("healthy", {}):
             return self.data["healthy"][field]
         if field == "load":
-            return self.data["load"]["command"]
+            return next(iter(self.data["load"].values()))
         return self.data.get(field, default)
+
+    @property
+    def loaded_by_assay(self):
+        """Is the load a URL with options of `assay load`? Otherwise it is a command of its own."""
+        return "assay" in self.data["load"]
 
     @property
     def expected_kind(self):

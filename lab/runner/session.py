@@ -52,6 +52,43 @@ def is_listening(port):
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
+class CpuQuota:
+    """A control group that may use so much of one CPU; version 2, or version 1 where that is it."""
+
+    PERIOD_US = 100_000
+
+    def __init__(self, name, percent):
+        self.path = None
+        if not percent:
+            return
+        quota_us = self.PERIOD_US * percent // 100
+        old, new = pathlib.Path("/sys/fs/cgroup/cpu"), pathlib.Path("/sys/fs/cgroup")
+        try:
+            if (old / "cpu.cfs_quota_us").exists():
+                self.path = old / f"lab-{name}"
+                self.path.mkdir()
+                (self.path / "cpu.cfs_period_us").write_text(str(self.PERIOD_US))
+                (self.path / "cpu.cfs_quota_us").write_text(str(quota_us))
+            else:
+                self.path = new / f"lab-{name}"
+                self.path.mkdir()
+                (self.path / "cpu.max").write_text(f"{quota_us} {self.PERIOD_US}")
+        except OSError as error:
+            self.remove()
+            raise Unavailable(f"no control group with a CPU quota: {error.strerror}") from error
+
+    def enter(self):
+        if self.path:
+            (self.path / "cgroup.procs").write_text(str(os.getpid()))
+
+    def remove(self):
+        try:
+            if self.path:
+                self.path.rmdir()
+        except OSError:
+            pass  # never made, or gone
+
+
 class Session:
     """Use as a context manager; leaving it stops everything. `leftovers` then lists what stayed."""
 
@@ -65,8 +102,7 @@ class Session:
         self.beside = []
         self.leftovers = []
         self.shared_memory_before = set(os.listdir("/dev/shm"))
-        self.directory = None
-        self.exit_status = None
+        self.directory = self.quota = self.exit_status = None
 
     # What the words in a scenario's commands stand for.
     def expand(self, text, seconds=4):
@@ -77,11 +113,11 @@ class Session:
             text = text.replace("{" + word + "}", str(value))
         return shlex.split(text)
 
-    def start_process(self, words, **streams):
+    def start_process(self, words, before_exec=None, **streams):
         environment = dict(os.environ, LAB_SESSION=self.id)
         try:
             return subprocess.Popen(words, env=environment, start_new_session=True,
-                                    stdin=subprocess.DEVNULL, **streams)
+                                    stdin=subprocess.DEVNULL, preexec_fn=before_exec, **streams)
         except OSError as error:
             raise SessionError(f"cannot start {words[0]}: {error.strerror}") from error
 
@@ -107,7 +143,8 @@ class Session:
             return [*self.expand(server), *words]
         program = self.build / "lab" / server
         if not program.exists():
-            raise Unavailable(f"{program} is not built")
+            raise Unavailable(f"{program} is not built (make; the servers in other languages: "
+                              f"cmake --build {self.build} --target lab_polyglot)")
         return [str(program), *words]
 
     def start_server(self):
@@ -122,7 +159,9 @@ class Session:
         self.stdout_path = self.directory / "server.out"
         self.stderr_path = self.directory / "server.err"
         with open(self.stdout_path, "wb") as out, open(self.stderr_path, "wb") as err:
-            self.server = self.start_process(self.server_command(), stdout=out, stderr=err)
+            self.quota = CpuQuota(self.id, self.scenario.of("cpu_percent", self.variant, 0))
+            self.server = self.start_process(self.server_command(), self.quota.enter, stdout=out,
+                                             stderr=err)
         deadline = time.monotonic() + START_SECONDS
         while not self.port:
             for line in self.stdout_path.read_text(errors="replace").splitlines():
@@ -153,7 +192,15 @@ class Session:
         return sorted(found)
 
     def load_words(self, seconds):
-        return self.expand(self.scenario.of("load", self.variant), seconds)
+        """The load as a command that ends after so many seconds with a JSON object."""
+        words = self.expand(self.scenario.of("load", self.variant), seconds)
+        if not self.scenario.loaded_by_assay:
+            return words
+        return [self.build / "src/assay", "load", *words, "--for", f"{seconds}s", "--json"]
+
+    def load_for_record(self, seconds):
+        """The load as `assay record --load` takes it."""
+        return shlex.join(self.expand(self.scenario.of("load", self.variant), seconds))
 
     def start_load(self, seconds):
         self.load_path = self.directory / "load.out"
@@ -180,6 +227,8 @@ class Session:
         if self.server:
             self.exit_status = end(self.server, os.kill)
         self.collect_leftovers()
+        if self.quota:
+            self.quota.remove()
         if self.directory:
             shutil.rmtree(self.directory, ignore_errors=True)
 
@@ -195,6 +244,9 @@ class Session:
             except OSError:
                 continue
             self.leftovers.append(f"process {pid} ({name})")
+        # A dying process loses its environment before its sockets.
+        while self.port and is_listening(self.port) and time.monotonic() < deadline:
+            time.sleep(0.05)
         if self.port and is_listening(self.port):
             self.leftovers.append(f"port {self.port}")
         for name in set(os.listdir("/dev/shm")) - self.shared_memory_before:
