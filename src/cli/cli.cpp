@@ -79,6 +79,7 @@ int run(int argc, char** argv) {
   commands.push_back(make_record_command(app));
   commands.push_back(make_report_command(app));
   commands.push_back(make_export_command(app));
+  commands.push_back(make_import_command(app));
   commands.push_back(make_sql_command(app));
   commands.push_back(make_doctor_command(app));
   commands.push_back(make_load_command(app));
