@@ -260,7 +260,6 @@ Result<void> RunBuilder::finish(model::RunInfo info) {
   info.utc_begin_ns = utc_begin_ns_;
   info.sample_period_ns = period_ns_;
   info.oncpu_event = event_;
-  info.end_reason = "imported";
   fact("times", untimed ? "absent" : "present");
   fact("waits", waits_ > 0 ? "present" : "absent");
   if (untimed) {

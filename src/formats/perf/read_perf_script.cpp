@@ -183,7 +183,7 @@ class ScriptReader {
         "",         ""};
     if (wanted(head_->event)) {
       model::ThreadId thread = builder_.thread(who);
-      if (head_->event == "off-cpu") {
+      if (head_->event == "off-cpu" || head_->event == "runqueue") {
         add_wait(thread, stack);
       } else {
         add_sample(thread, stack);
@@ -196,7 +196,7 @@ class ScriptReader {
 
   // One on-CPU event makes the run: adding others to it would count time twice.
   bool wanted(const std::string& event) {
-    if (event == "off-cpu") return true;
+    if (event == "off-cpu" || event == "runqueue") return true;
     if (event_.empty()) {
       event_ = event;
       clock_ = is_clock(event);
@@ -224,6 +224,11 @@ class ScriptReader {
     wait.stack = stack;
     wait.start = head_->time.value_or(0);
     wait.duration_ns = std::min<int64_t>(head_->period, INT64_MAX / 1'000'000'000);
+    wait.set(model::WaitFlag::runqueue_known);
+    if (head_->event == "runqueue") {
+      wait.runqueue_ns = wait.duration_ns;
+      wait.set(model::WaitFlag::preempted);
+    }
     if (wait.duration_ns > 0) builder_.wait(wait);
   }
 
@@ -244,12 +249,14 @@ bool looks_like_perf_script(std::string_view bytes) {
   Lines lines(bytes.substr(0, 1 << 16));
   bool head = false;
   for (std::string_view line; lines.next(line);) {
-    if (trimmed(line).empty() || line.starts_with('#')) continue;
-    if (head) return is_indented(line) || parse_head(line).has_value();
-    head = !is_indented(line) && parse_head(line).has_value() && line.find(':') != line.npos;
-    if (!head) return false;
+    if (line.starts_with('#') || (!head && trimmed(line).empty())) continue;
+    if (head) return is_indented(line);
+    auto parsed = is_indented(line) ? std::nullopt : parse_head(line);
+    if (!parsed) return false;
+    if (parsed->time) return true;
+    head = true;  // without a time only a frame below it tells
   }
-  return head;
+  return false;
 }
 
 Result<void> read_perf_script(const Input& input, const ReadOptions& options, RunBuilder& builder) {
