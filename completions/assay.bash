@@ -2,6 +2,7 @@
 # them with `assay COMMAND --help`.
 
 _assay_commands='record report diff stat sql doctor load'
+_assay_commands='record report export import sql doctor load'
 
 # The options of a command ("" for assay itself).
 _assay_options() {
@@ -13,6 +14,11 @@ _assay_options() {
     report) echo "--format --json --output -o --pid --tid --pool --help -h" ;;
     diff) echo "--vs --per --format --output -o --fail-on --help -h" ;;
     stat) echo "$target --for --interval --per-thread --list --json --help -h" ;;
+      echo "$target --for --warmup --freq --output -o --out-dir --overwrite --no-wakeups --per-task --unprivileged --no-source --debuginfod --quiet -q --json --help -h"
+      ;;
+    report) echo "--format --json --output -o --pid --tid --pool --help -h" ;;
+    export) echo "--format --output -o --metric --process --thread --from --to --focus --ignore --by --inverted --icicle --base --title --split --help -h" ;;
+    import) echo "--output -o --format --unit --freq --overwrite --no-names --quiet -q --help -h" ;;
     sql) echo "--format --json --help -h" ;;
     doctor) echo "$target --json --help -h" ;;
     load)
@@ -35,6 +41,14 @@ _assay_value() {
     --vs) COMPREPLY=($(compgen -f -X '!*.assay' -- "$_assay_word")) ;;
     --freq) _assay_reply '49 99 199 499 999' ;;
     --format) _assay_formats ;;
+    --metric) _assay_reply 'cpu off wall lock runqueue samples waits' ;;
+    --by) _assay_reply 'none process pool thread' ;;
+    --split) _assay_reply 'process' ;;
+    --unit) _assay_reply 'samples ns us ms' ;;
+    --from | --to) _assay_reply '1s 5s 10s' ;;
+    --process | --thread | --focus | --ignore | --title) COMPREPLY=() ;;
+    --base) COMPREPLY=($(compgen -f -X '!*.assay' -- "$_assay_word")) && compopt -o filenames 2>/dev/null ;;
+    --out-dir) COMPREPLY=($(compgen -d -- "$_assay_word")) && compopt -o filenames 2>/dev/null ;;
     --exe | --output | -o | --data-file | --cacert | --proto) COMPREPLY=($(compgen -f -- "$_assay_word")) && compopt -o filenames 2>/dev/null ;;
     --proto-path) COMPREPLY=($(compgen -d -- "$_assay_word")) && compopt -o filenames 2>/dev/null ;;
     --cgroup) COMPREPLY=($(compgen -d -- "${_assay_word:-/sys/fs/cgroup/}")) && compopt -o filenames 2>/dev/null ;;
@@ -46,6 +60,8 @@ _assay_value() {
 _assay_formats() {
   case $(_assay_command) in
     sql) _assay_reply 'table tsv json' ;;
+    export) _assay_reply 'pprof folded svg speedscope firefox perf-script collapsed-by-second csv tsv' ;;
+    import) _assay_reply 'perf.data perf-script pprof gperftools-cpu gperftools-heap folded speedscope' ;;
     *) _assay_reply 'text md json' ;;
   esac
 }
@@ -91,7 +107,9 @@ _assay() {
     _assay_reply "$(_assay_options "$command")"
   elif [[ -z $command ]]; then
     _assay_reply "$_assay_commands"
-  elif [[ $command == report || $command == sql ]]; then
+  elif [[ $command == import ]]; then
+    COMPREPLY=($(compgen -f -- "$_assay_word")) && compopt -o filenames 2>/dev/null
+  elif [[ $command == report || $command == sql || $command == export ]]; then
     COMPREPLY=($(compgen -f -X '!*.assay' -- "$_assay_word") $(compgen -d -- "$_assay_word"))
     compopt -o filenames 2>/dev/null
   else

@@ -17,6 +17,7 @@ function __assay_target -a command
 end
 
 set -l commands record report diff stat sql doctor load
+set -l commands record report export import sql doctor load
 
 complete -c assay -f
 complete -c assay -s h -l help -d 'show help'
@@ -26,6 +27,8 @@ complete -c assay -n "not __fish_seen_subcommand_from $commands" -a report -d 's
 complete -c assay -n "not __fish_seen_subcommand_from $commands" -a diff -d 'say what changed between runs'
 complete -c assay -n "not __fish_seen_subcommand_from $commands" -a stat -d 'count what the hardware and the kernel do for a server'
 complete -c assay -n "not __fish_seen_subcommand_from $commands" -a sql -d 'query a run'
+complete -c assay -n "not __fish_seen_subcommand_from $commands" -a export -d 'write a run in the format of another tool'
+complete -c assay -n "not __fish_seen_subcommand_from $commands" -a import -d 'make a run of the capture of another tool'
 complete -c assay -n "not __fish_seen_subcommand_from $commands" -a doctor -d 'say what this machine allows, and how to allow more'
 complete -c assay -n "not __fish_seen_subcommand_from $commands" -a load -d 'drive load at a server and measure its answers'
 
@@ -38,6 +41,7 @@ complete -c assay -n '__fish_seen_subcommand_from record' -l ready -x -d 'wait u
 complete -c assay -n '__fish_seen_subcommand_from record' -l ready-timeout -x -a '10s 30s 2m' -d 'how long to wait for that'
 complete -c assay -n '__fish_seen_subcommand_from record' -l freq -x -a '49 99 199 499 999' -d 'samples per second and CPU'
 complete -c assay -n '__fish_seen_subcommand_from record' -s o -l output -r -F -d 'run file'
+complete -c assay -n '__fish_seen_subcommand_from record' -l out-dir -r -F -d 'directory for run, report, stacks and flame graphs'
 complete -c assay -n '__fish_seen_subcommand_from record' -l overwrite -d 'replace an existing run'
 complete -c assay -n '__fish_seen_subcommand_from record' -l no-wakeups -d 'do not trace wake-ups'
 complete -c assay -n '__fish_seen_subcommand_from record' -l per-task -d 'follow threads instead of all CPUs'
@@ -71,6 +75,33 @@ complete -c assay -n '__fish_seen_subcommand_from stat' -l interval -x -a '1s 5s
 complete -c assay -n '__fish_seen_subcommand_from stat' -l per-thread -d 'counts of each thread, too'
 complete -c assay -n '__fish_seen_subcommand_from stat' -l list -d 'which events can be counted here'
 complete -c assay -n '__fish_seen_subcommand_from stat' -l json -d 'results as JSON'
+# export
+complete -c assay -n '__fish_seen_subcommand_from export' -l format -x -a 'pprof folded svg speedscope firefox perf-script collapsed-by-second csv tsv' -d 'form of the export'
+complete -c assay -n '__fish_seen_subcommand_from export' -s o -l output -r -F -d 'file, or directory with --split'
+complete -c assay -n '__fish_seen_subcommand_from export' -l metric -x -a 'cpu off wall lock runqueue samples waits' -d 'what is counted'
+complete -c assay -n '__fish_seen_subcommand_from export' -l process -x -d 'only these processes'
+complete -c assay -n '__fish_seen_subcommand_from export' -l thread -x -d 'only threads that match'
+complete -c assay -n '__fish_seen_subcommand_from export' -l from -x -d 'from this time on'
+complete -c assay -n '__fish_seen_subcommand_from export' -l to -x -d 'up to this time'
+complete -c assay -n '__fish_seen_subcommand_from export' -l focus -x -d 'only stacks with such a function'
+complete -c assay -n '__fish_seen_subcommand_from export' -l ignore -x -d 'no stack with such a function'
+complete -c assay -n '__fish_seen_subcommand_from export' -l by -x -a 'none process pool thread' -d 'group by'
+complete -c assay -n '__fish_seen_subcommand_from export' -l inverted -d 'leaf functions at the root'
+complete -c assay -n '__fish_seen_subcommand_from export' -l icicle -d 'root at the top'
+complete -c assay -n '__fish_seen_subcommand_from export' -l base -r -F -d 'compare with this run'
+complete -c assay -n '__fish_seen_subcommand_from export' -l title -x -d 'heading'
+complete -c assay -n '__fish_seen_subcommand_from export' -l split -x -a process -d 'one file per process'
+complete -c assay -n '__fish_seen_subcommand_from export' -k -a '(__fish_complete_suffix .assay)'
+
+# import
+complete -c assay -n '__fish_seen_subcommand_from import' -s o -l output -r -F -d 'run file'
+complete -c assay -n '__fish_seen_subcommand_from import' -l format -x -a 'perf.data perf-script pprof gperftools-cpu gperftools-heap folded speedscope' -d 'form of the files'
+complete -c assay -n '__fish_seen_subcommand_from import' -l unit -x -a 'samples ns us ms' -d 'what folded numbers are'
+complete -c assay -n '__fish_seen_subcommand_from import' -l freq -x -a '49 99 199 499 999' -d 'samples per second'
+complete -c assay -n '__fish_seen_subcommand_from import' -l overwrite -d 'replace an existing run'
+complete -c assay -n '__fish_seen_subcommand_from import' -l no-names -d 'do not name addresses'
+complete -c assay -n '__fish_seen_subcommand_from import' -s q -l quiet -d 'say nothing when all went well'
+complete -c assay -n '__fish_seen_subcommand_from import' -F
 
 # sql
 complete -c assay -n '__fish_seen_subcommand_from sql' -l format -x -a 'table tsv json' -d 'form of the rows'

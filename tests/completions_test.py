@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 
-COMMANDS = ["record", "report", "sql", "doctor", "load"]
+COMMANDS = ["record", "report", "sql", "doctor", "export", "import", "load"]
 
 
 def output_of(command, **more):

@@ -47,6 +47,12 @@ std::string subtitle(const SelectedRun& run, const FlameTree& tree, Metric metri
   std::string text =
       is_time(metric) ? format_duration(total) : format_count(static_cast<uint64_t>(total));
   text += fmt::format(" in {}", format_duration(run.end_ns() - run.begin_ns()));
+  if (tree.nodes()[0].base_total > 0) {
+    int64_t before = tree.nodes()[0].base_total;
+    text +=
+        fmt::format(", before {}", is_time(metric) ? format_duration(before)
+                                                   : format_count(static_cast<uint64_t>(before)));
+  }
   if (!info.target.empty()) text += " · " + info.target;
   for (const std::string& process : selection.processes) text += " · " + process;
   if (!selection.thread.empty()) text += " · threads " + selection.thread;
@@ -188,15 +194,15 @@ Result<std::vector<std::string>> export_by_process(const run::Reader& reader,
   }
   std::vector<std::string> paths;
   std::set<std::string> names;
-  for (model::ProcessId id : wanted) {
-    if (id.value >= reader.contents().processes.size()) continue;
-    const model::Process& process = reader.contents().processes[id.value];
+  for (const model::Process& process : reader.contents().processes) {
+    model::ProcessId id = process.id;
     std::string name = file_name_text(process.role.empty() ? process.comm : process.role);
     for (int64_t more : {int64_t{process.pid}, int64_t{id.value}}) {
       if (!names.contains(name)) break;
       name += fmt::format("-{}", more);
     }
-    names.insert(name);
+    names.insert(name);  // taken, whether it has a file of this metric or not
+    if (!wanted.contains(id)) continue;
     ExportOptions one = options;
     one.selection.process_ids = {id};
     one.title = fmt::format("{}: {}", (*all)->process_label(id),

@@ -62,10 +62,16 @@ Result<void> write_perf_script(SelectedRun& run, Metric metric, Output& output) 
   if (!waits) return {};
   return run.for_each_wait([&](const SelectedWait& selected) {
     if (metric == Metric::lock && selected.kind != analysis::BlockKind::lock) return;
-    int64_t ns = metric == Metric::runqueue ? selected.runqueue_ns : selected.blocked_ns;
-    if (metric == Metric::wall) ns += selected.runqueue_ns;
-    if (ns <= 0) return;
-    script.write(selected.wait.thread, -1, selected.begin_ns, ns, "off-cpu", selected.wait.stack);
+    bool blocked = metric != Metric::runqueue && selected.blocked_ns > 0;
+    bool queued = metric == Metric::runqueue || metric == Metric::wall;
+    if (blocked) {
+      script.write(selected.wait.thread, -1, selected.begin_ns, selected.blocked_ns, "off-cpu",
+                   selected.wait.stack);
+    }
+    if (queued && selected.runqueue_ns > 0) {
+      script.write(selected.wait.thread, -1, selected.begin_ns + selected.blocked_ns,
+                   selected.runqueue_ns, "runqueue", selected.wait.stack);
+    }
   });
 }
 

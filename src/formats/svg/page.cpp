@@ -11,7 +11,6 @@ svg{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','L
 .f{cursor:pointer}
 .f text{font-size:11px;fill:#1a1a1a;pointer-events:none;white-space:pre}
 .f.g text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans','Liberation Sans',sans-serif;font-weight:600;fill:#39414e}
-.f rect{stroke:#fff;stroke-width:.6}
 .f.gone rect{stroke:#4f86c6;stroke-dasharray:3 2;stroke-width:1}
 .f.up{opacity:.55}
 .f.hit rect{fill:#b65fe0!important}
@@ -24,7 +23,7 @@ svg{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','L
 #reset{cursor:pointer;font-size:12px;fill:#1558b0}
 #found{font-size:12px;fill:#8d2fc0;font-weight:600}
 input{box-sizing:border-box;width:100%;height:26px;border:1px solid #c5ccd8;border-radius:6px;padding:0 9px;font:12px system-ui,sans-serif;color:#1d2430;background:#fff;outline-color:#7aa7e8}
-@media print{.screen{display:none}svg{background:none}.f rect{stroke:#fff}}
+@media print{.screen{display:none}svg{background:none}}
 )CSS";
 
 const std::string_view kFlameScript = R"JS(
@@ -54,7 +53,7 @@ function draw(){
     var x=over?left:left+(f.s-z.s)/z.w*W,w=over?W:f.w/z.w*W;
     f.g.style.display=w<.1?'none':'';f.shown=w>=.1;f.x=x;f.px=w;
     f.g.classList.toggle('up',over);
-    f.r.setAttribute('x',x);f.r.setAttribute('width',Math.max(.1,w));f.r.setAttribute('y',y(f.d));
+    f.r.setAttribute('x',x);f.r.setAttribute('width',w>2?w-.6:Math.max(.2,w));f.r.setAttribute('y',y(f.d));
     f.t.setAttribute('x',x+4);f.t.setAttribute('y',y(f.d)+row-6);f.t.textContent=label(f,w);
   });
   $('reset').style.display=z.d?'':'none';

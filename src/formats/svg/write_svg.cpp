@@ -99,6 +99,9 @@ class Picture {
         kWidth - kMargin - 230, kWidth - kMargin - 220));
   }
 
+  // A gap beside its neighbour, where there is room for one.
+  static double drawn_width(double width) { return width > 2 ? width - 0.6 : std::max(0.2, width); }
+
   // As much of the name as fits; less of it in steps that a person would choose.
   static std::string fitted(const std::string& full, const std::string& brief, double width,
                             bool group) {
@@ -149,7 +152,7 @@ class Picture {
     double x = kMargin + box.start * kInner, width = box.width * kInner;
     double y = kTop + (options_.icicle ? box.depth : layout_.depth - 1 - box.depth) * kRow;
     std::string classes = group ? "f g" : "f";
-    if (options_.differential && node.total == 0) classes += " gone";
+    if (options_.differential && node.total == 0 && width > 5) classes += " gone";
     std::string colour = options_.differential && !group
                              ? change_colour(change(node) / largest_change_)
                              : frame_colour(label.kind, label.name, metric_);
@@ -159,7 +162,7 @@ class Picture {
         "<text x=\"{:.2f}\" y=\"{:.0f}\">{}</text></g>\n",
         classes, box.start, box.width, box.depth,
         brief == full ? "" : fmt::format(" data-n=\"{}\"", xml_text(brief)), xml_text(full),
-        xml_text_lines(details(node, label)), x, y, std::max(0.1, width), kRow - 1, colour, x + 4,
+        xml_text_lines(details(node, label)), x, y, drawn_width(width), kRow - 1, colour, x + 4,
         y + kRow - 6, xml_text(fitted(full, brief, width, group))));
   }
 

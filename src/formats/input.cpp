@@ -1,0 +1,82 @@
+#include "formats/input.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/unique_fd.h"
+#include "formats/gzip.h"
+
+namespace assay::formats {
+namespace {
+
+constexpr size_t kMostUnpacked = size_t{4} << 30;
+
+Result<std::string> read_stream(int fd, const std::string& path) {
+  std::string bytes;
+  char buffer[1 << 16];
+  while (true) {
+    ssize_t got = ::read(fd, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail_errno("cannot read {}", path);
+    if (got == 0) return bytes;
+    bytes.append(buffer, static_cast<size_t>(got));
+    if (bytes.size() > kMostUnpacked) return fail("{}: more than {} bytes", path, kMostUnpacked);
+  }
+}
+
+}  // namespace
+
+Result<Input> Input::open(const std::string& path) {
+  Input input;
+  input.name_ = path == "-" ? "standard input" : path;
+  UniqueFd fd(path == "-" ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return fail_errno("cannot open {}", path);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return fail_errno("cannot open {}", path);
+  if (S_ISDIR(status.st_mode)) return fail("{} is a directory", path);
+  if (S_ISREG(status.st_mode) && status.st_size > 0) {
+    auto size = static_cast<size_t>(status.st_size);
+    void* at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+    if (at == MAP_FAILED) return fail_errno("cannot read {}", path);
+    input.mapped_ = {static_cast<const char*>(at), size};
+    return input;
+  }
+  auto bytes = read_stream(fd.get(), input.name_);
+  if (!bytes) return std::unexpected(bytes.error());
+  input.owned_ = std::move(*bytes);
+  return input;
+}
+
+Input Input::of_bytes(std::string name, std::string bytes) {
+  Input input;
+  input.name_ = std::move(name);
+  input.owned_ = std::move(bytes);
+  return input;
+}
+
+Input::Input(Input&& other) noexcept
+    : name_(std::move(other.name_)),
+      mapped_(std::exchange(other.mapped_, {})),
+      owned_(std::move(other.owned_)) {}
+
+Input::~Input() {
+  unmap();
+}
+
+void Input::unmap() {
+  if (!mapped_.empty()) ::munmap(const_cast<char*>(mapped_.data()), mapped_.size());
+  mapped_ = {};
+}
+
+Result<void> Input::unpack() {
+  if (!is_gzip(bytes())) return {};
+  auto plain = gunzip(bytes(), kMostUnpacked);
+  if (!plain) return fail("{}: {}", name_, plain.error().what);
+  unmap();
+  owned_ = std::move(*plain);
+  return {};
+}
+
+}  // namespace assay::formats

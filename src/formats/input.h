@@ -1,0 +1,67 @@
+// Input: the bytes of a foreign file, mapped, with its name for errors.
+//
+// Failures of readers name the file and the offset: fail_at(). Offsets of gzipped files count in
+// the unpacked bytes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace assay::formats {
+
+class Input {
+ public:
+  static Result<Input> open(const std::string& path);
+  static Input of_bytes(std::string name, std::string bytes);
+  Input(Input&& other) noexcept;
+  Input& operator=(Input&&) = delete;
+  ~Input();
+
+  const std::string& name() const { return name_; }
+  std::string_view bytes() const { return mapped_.empty() ? std::string_view(owned_) : mapped_; }
+  // Replaces gzipped bytes by what is in them. Does nothing when they are not.
+  Result<void> unpack();
+
+  template <class... Args>
+  std::unexpected<Error> fail_at(size_t offset, fmt::format_string<Args...> format,
+                                 Args&&... args) const {
+    return fail("{}: {} at offset {}", name_, fmt::format(format, std::forward<Args>(args)...),
+                offset);
+  }
+
+ private:
+  Input() = default;
+  void unmap();
+
+  std::string name_;
+  std::string_view mapped_;
+  std::string owned_;
+};
+
+// One line after another, without their ends; `offset` is where the line begins.
+class Lines {
+ public:
+  explicit Lines(std::string_view text) : text_(text) {}
+  bool next(std::string_view& line) {
+    if (at_ >= text_.size()) return false;
+    offset_ = at_;
+    size_t end = text_.find('\n', at_);
+    if (end == text_.npos) end = text_.size();
+    line = text_.substr(at_, end - at_);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    at_ = end + 1;
+    return true;
+  }
+  size_t offset() const { return offset_; }
+  size_t end_offset() const { return at_ < text_.size() ? at_ : text_.size(); }
+
+ private:
+  std::string_view text_;
+  size_t at_ = 0;
+  size_t offset_ = 0;
+};
+
+}  // namespace assay::formats

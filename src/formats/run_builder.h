@@ -1,0 +1,131 @@
+// RunBuilder: what a reader of a foreign file finds becomes a run.
+//
+// In: threads, modules, frames, stacks, samples and waits from readers, of one file or several;
+// out: the same through a run::Writer, each noun once. A reader that knows no times hands its sums
+// over as untimed: they are laid one after another on their thread's clock, so that they add up,
+// and the run says that it has no times. Bounded memory but for distinct nouns and untimed sums:
+// rows are flushed as they come. Not thread-safe. Failures: the Writer's, from flush() and
+// finish(); more rows than a run can be asked to hold.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "model/location.h"
+#include "model/module.h"
+#include "model/process.h"
+#include "model/run_info.h"
+#include "model/stack.h"
+#include "run/writer.h"
+
+namespace assay::formats {
+
+// Whose time it is, as far as the source says. Empty and 0: unknown.
+struct Who {
+  pid_t pid = 0;
+  pid_t tid = 0;
+  std::string process;  // name of the program
+  std::string thread;
+  std::string role;
+  std::string pool;
+};
+
+class RunBuilder {
+ public:
+  using PoolOf = std::function<std::string(const std::string& thread_name)>;
+  RunBuilder(run::Writer& writer, PoolOf pool_of);
+
+  // Files are different programs unless they say otherwise: unknown processes are kept apart.
+  void begin_file(const std::string& name);
+
+  model::ThreadId thread(const Who& who);
+  void rename_thread(model::ThreadId id, const std::string& name);
+  void rename_process(model::ThreadId of_thread, const std::string& name, const std::string& exe);
+  model::ModuleId module(model::ModuleKind kind, const std::string& path,
+                         const std::string& build_id);
+  // Interned by module and address; `is_new` tells whether it must be named yet.
+  model::FrameId frame(const model::Frame& frame, bool* is_new = nullptr);
+  // A frame that is known by its names rather than by its address, innermost first.
+  model::FrameId named_frame(model::ModuleId module, std::span<const model::Location> names);
+  void name(model::FrameId frame, std::span<const model::Location> names);
+  model::StackId push(model::StackId parent, model::FrameId frame);
+  model::StackId marker(model::StackEnd end);
+  void mapping(model::ThreadId of_thread, const model::Mapping& mapping, TimeNs from_ns);
+
+  void sample(const model::Sample& sample);
+  void wait(const model::Wait& wait);
+  void untimed_samples(model::ThreadId thread, model::StackId stack, uint64_t count, int64_t ns);
+  void untimed_waits(model::ThreadId thread, model::StackId stack, uint64_t count,
+                     int64_t blocked_ns, int64_t runqueue_ns);
+
+  void note(const std::string& topic, const std::string& text, const std::string& remedy = "");
+  void fact(const std::string& key, const std::string& value);  // of scope "import"
+  void loss(const model::Loss& loss) { writer_.add_loss(loss); }
+  void set_duration(int64_t ns) { duration_ns_ = std::max(duration_ns_, ns); }
+  void set_begin_utc(int64_t ns) { utc_begin_ns_ = utc_begin_ns_ == 0 ? ns : utc_begin_ns_; }
+  void set_event(const std::string& name, int64_t period_ns);
+
+  // The source tells of every time off the CPU: a thread lives from its first sign to its last.
+  void set_lives_whole() { whole_lives_ = true; }
+
+  uint64_t samples() const { return samples_; }
+  uint64_t waits() const { return waits_; }
+  const model::ModuleTable& modules() const { return modules_; }
+  const model::FrameTable& frames() const { return frames_; }
+  bool is_named(model::FrameId frame) const {
+    return frame.value < is_named_.size() && is_named_[frame.value];
+  }
+
+  Result<void> flush_if_full();
+  // Fills in the window and finishes the run.
+  Result<void> finish(model::RunInfo info);
+
+ private:
+  struct Untimed {
+    model::ThreadId thread;
+    model::StackId stack;
+    uint64_t count = 0;
+    int64_t ns = 0;
+    int64_t runqueue_ns = 0;
+    bool waiting = false;
+  };
+  struct Life {
+    TimeNs first = INT64_MAX, last = INT64_MIN;
+    int64_t known_ns = 0;  // samples and waits together
+  };
+
+  model::ProcessId process(const Who& who);
+  void seen(model::ThreadId thread, TimeNs begin, TimeNs end, int64_t ns);
+  Result<void> lay_untimed();
+  void put_nouns(const model::RunInfo& info);
+  void split(const Untimed& sum, TimeNs& clock);
+
+  run::Writer& writer_;
+  PoolOf pool_of_;
+  std::string file_;
+  int file_number_ = 0;
+  std::vector<model::Process> processes_;
+  std::vector<model::Thread> threads_;
+  std::vector<Life> lives_;
+  std::unordered_map<std::string, uint32_t> process_ids_, thread_ids_;
+  model::ModuleTable modules_;
+  model::FrameTable frames_;
+  model::StackTable stacks_;
+  std::unordered_map<std::string, model::FrameId> named_;
+  std::unordered_map<uint32_t, uint64_t> next_address_;  // by module, of named_frame()
+  std::vector<bool> is_named_;                           // by frame
+  std::vector<Untimed> untimed_;
+  TimeNs first_ns_ = INT64_MAX, last_ns_ = INT64_MIN;
+  int64_t duration_ns_ = 0, utc_begin_ns_ = 0, period_ns_ = 0;
+  std::string event_;
+  bool whole_lives_ = false;
+  uint64_t samples_ = 0, waits_ = 0, unflushed_ = 0;
+};
+
+}  // namespace assay::formats

@@ -1,0 +1,195 @@
+#include "formats/speedscope/read_speedscope.h"
+
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+namespace assay::formats {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t kMostBytes = size_t{1} << 28;  // the tree of a JSON text is many times its size
+
+struct Unit {
+  double ns = 0;
+  std::string other;  // what it is when it is no time
+};
+
+Unit unit_of(const std::string& name) {
+  if (name == "nanoseconds") return {1, ""};
+  if (name == "microseconds") return {1e3, ""};
+  if (name == "milliseconds") return {1e6, ""};
+  if (name == "seconds") return {1e9, ""};
+  return {1, name == "bytes" ? "bytes" : "samples"};
+}
+
+std::string text_of(const Json& object, const char* key) {
+  auto it = object.find(key);
+  return it != object.end() && it->is_string()
+             ? std::string(stored(it->get_ref<const std::string&>()))
+             : "";
+}
+
+class SpeedscopeReader {
+ public:
+  SpeedscopeReader(const Input& input, RunBuilder& builder) : input_(input), builder_(builder) {}
+
+  Result<void> read() {
+    if (input_.bytes().size() > kMostBytes) {
+      return input_.fail_at(kMostBytes, "more JSON than is read");
+    }
+    Json root;
+    try {
+      root = Json::parse(input_.bytes());
+    } catch (const Json::parse_error& error) {
+      return input_.fail_at(error.byte, "malformed JSON");
+    }
+    if (!root.is_object()) return bad("it is no JSON object");
+    assay_ = text_of(root, "exporter").starts_with("assay");
+    auto shared = root.find("shared");
+    if (shared == root.end() || !shared->is_object()) return bad("it has no shared frames");
+    auto frames = shared->find("frames");
+    if (frames == shared->end() || !frames->is_array()) return bad("it has no shared frames");
+    for (const Json& frame : *frames) {
+      if (!frame.is_object()) return bad("a frame is no object");
+      frames_.push_back(add_frame(frame));
+    }
+    auto profiles = root.find("profiles");
+    if (profiles == root.end() || !profiles->is_array()) return bad("it has no profiles");
+    for (const Json& profile : *profiles) {
+      if (!profile.is_object()) return bad("a profile is no object");
+      if (auto done = read_profile(profile); !done) return done;
+    }
+    builder_.set_event(other_unit_.empty() ? "cpu" : other_unit_, 0);
+    if (!other_unit_.empty()) {
+      builder_.fact("unit", other_unit_);
+      builder_.note("unit", fmt::format("the imported file counts {}, not time: where this run "
+                                        "says ns, read {}",
+                                        other_unit_, other_unit_));
+    }
+    return {};
+  }
+
+ private:
+  std::unexpected<Error> bad(std::string_view what) const {
+    return fail("{}: not a speedscope file: {}", input_.name(), what);
+  }
+
+  model::FrameId add_frame(const Json& frame) {
+    model::Location location;
+    location.function = text_of(frame, "name");
+    location.file = text_of(frame, "file");
+    auto line = frame.find("line");
+    if (line != frame.end() && line->is_number_unsigned()) {
+      location.function_line =
+          static_cast<uint32_t>(std::min<uint64_t>(line->get<uint64_t>(), UINT32_MAX));
+    }
+    if (auto marker = marker_frame(builder_, location.function)) return *marker;
+    bool kernel = location.file.starts_with("[kernel");
+    model::ModuleId module = module_by_name(builder_, kernel ? "[kernel]" : "", "", 0);
+    if (kernel) location.file.clear();
+    return builder_.named_frame(module, std::span(&location, 1));
+  }
+
+  Result<void> read_profile(const Json& profile) {
+    std::string name = text_of(profile, "name"), type = text_of(profile, "type");
+    unit_ = unit_of(text_of(profile, "unit"));
+    waiting_ = assay_ && name.starts_with("off · ");
+    if (!unit_.other.empty()) other_unit_ = unit_.other;
+    Who who;
+    // What Assay wrote of one thread is one thread again.
+    size_t dot = name.find(" · ");
+    who.thread = assay_ && dot != name.npos ? name.substr(dot + 4) : name;
+    thread_ = builder_.thread(who);
+    if (type == "sampled") return read_sampled(profile);
+    if (type == "evented") return read_evented(profile);
+    return bad("a profile is neither sampled nor evented");
+  }
+
+  Result<void> read_sampled(const Json& profile) {
+    auto samples = profile.find("samples"), weights = profile.find("weights");
+    if (samples == profile.end() || weights == profile.end() || !samples->is_array() ||
+        !weights->is_array() || samples->size() != weights->size()) {
+      return bad("samples and weights of a profile do not match");
+    }
+    for (size_t i = 0; i < samples->size(); ++i) {
+      if (!(*samples)[i].is_array() || !(*weights)[i].is_number()) return bad("a malformed sample");
+      model::StackId stack;
+      for (const Json& index : (*samples)[i]) {
+        if (!index.is_number_unsigned() || index.get<uint64_t>() >= frames_.size()) {
+          return bad("a sample with an unknown frame");
+        }
+        stack = builder_.push(stack, frames_[index.get<uint64_t>()]);
+      }
+      add(stack, (*weights)[i].get<double>());
+    }
+    return {};
+  }
+
+  Result<void> read_evented(const Json& profile) {
+    auto events = profile.find("events");
+    if (events == profile.end() || !events->is_array()) return bad("a profile without events");
+    std::vector<std::pair<uint64_t, model::StackId>> open;
+    double last = 0;
+    bool first = true;
+    for (const Json& event : *events) {
+      if (!event.is_object()) return bad("a malformed event");
+      auto at = event.find("at"), frame = event.find("frame");
+      if (at == event.end() || !at->is_number() || frame == event.end() ||
+          !frame->is_number_unsigned() || frame->get<uint64_t>() >= frames_.size()) {
+        return bad("a malformed event");
+      }
+      double now = at->get<double>();
+      if (!first && now < last) return bad("events that go back in time");
+      model::StackId top = open.empty() ? model::StackId{} : open.back().second;
+      if (!open.empty()) add(top, now - last);
+      last = now;
+      first = false;
+      if (text_of(event, "type") == "O") {
+        if (open.size() >= kDeepestStack) return bad("events that are nested too deep");
+        open.emplace_back(frame->get<uint64_t>(),
+                          builder_.push(top, frames_[frame->get<uint64_t>()]));
+      } else {
+        if (open.empty() || open.back().first != frame->get<uint64_t>()) {
+          return bad("events that do not match");
+        }
+        open.pop_back();
+      }
+    }
+    return {};
+  }
+
+  void add(model::StackId stack, double weight) {
+    double ns = weight * unit_.ns;
+    if (!(ns > 0) || ns > 4e18) return;
+    if (waiting_) {
+      builder_.untimed_waits(thread_, stack, 1, std::llround(ns), 0);
+    } else {
+      builder_.untimed_samples(thread_, stack, 1, std::max<int64_t>(1, std::llround(ns)));
+    }
+  }
+
+  const Input& input_;
+  RunBuilder& builder_;
+  bool assay_ = false;
+  std::vector<model::FrameId> frames_;
+  model::ThreadId thread_;
+  Unit unit_;
+  bool waiting_ = false;
+  std::string other_unit_;
+};
+
+}  // namespace
+
+bool looks_like_speedscope(std::string_view bytes) {
+  std::string_view head = bytes.substr(0, 1 << 16);
+  return trimmed(head).starts_with('{') &&
+         (head.find("speedscope") != head.npos || head.find("\"profiles\"") != head.npos);
+}
+
+Result<void> read_speedscope(const Input& input, RunBuilder& builder) {
+  return SpeedscopeReader(input, builder).read();
+}
+
+}  // namespace assay::formats

@@ -1,0 +1,16 @@
+// speedscope files in: sampled and evented profiles, each a thread.
+//
+// Weights in a unit of time become samples; of bytes or nothing, samples whose unit the run names.
+// Profiles that Assay wrote of time off the CPU become waits. Evented profiles give every stack the
+// time between two events. Failures: JSON that does not parse (with its offset) or lacks what the
+// schema demands; indices that refer to nothing.
+#pragma once
+
+#include "formats/reading.h"
+
+namespace assay::formats {
+
+bool looks_like_speedscope(std::string_view bytes);
+Result<void> read_speedscope(const Input& input, RunBuilder& builder);
+
+}  // namespace assay::formats

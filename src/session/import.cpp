@@ -1,0 +1,221 @@
+#include "session/import.h"
+
+#include <array>
+#include <filesystem>
+#include <optional>
+
+#include <unistd.h>
+
+#include "formats/folded/read_folded.h"
+#include "formats/gperftools/read_gperftools.h"
+#include "formats/gzip.h"
+#include "formats/perf/perf_data.h"
+#include "formats/perf/read_perf_script.h"
+#include "formats/pprof/read_pprof.h"
+#include "formats/run_builder.h"
+#include "formats/speedscope/read_speedscope.h"
+#include "session/import_http.h"
+#include "session/import_names.h"
+#include "session/import_perf_data.h"
+#include "target/pools.h"
+
+namespace assay::session {
+namespace {
+
+using formats::Input;
+using formats::RunBuilder;
+
+constexpr size_t kMostDownload = size_t{1} << 30;
+
+enum class Source : uint8_t {
+  perf_data,
+  perf_script,
+  pprof,
+  gperftools_cpu,
+  gperftools_heap,
+  folded,
+  speedscope,
+};
+constexpr std::array<std::string_view, 7> kNames{"perf.data",      "perf-script",     "pprof",
+                                                 "gperftools-cpu", "gperftools-heap", "folded",
+                                                 "speedscope"};
+
+std::string_view name_of(Source source) {
+  return kNames[static_cast<size_t>(source)];
+}
+
+// By the bytes alone, those that cannot be mistaken first.
+std::optional<Source> detect(std::string_view bytes) {
+  if (formats::looks_like_perf_data(bytes)) return Source::perf_data;
+  if (formats::looks_like_gperftools_heap(bytes)) return Source::gperftools_heap;
+  if (formats::looks_like_gperftools_cpu(bytes)) return Source::gperftools_cpu;
+  if (formats::looks_like_speedscope(bytes)) return Source::speedscope;
+  bool text = bytes.substr(0, 4096).find('\0') == std::string_view::npos;
+  if (text && formats::looks_like_perf_script(bytes)) return Source::perf_script;
+  if (text && formats::looks_folded(bytes)) return Source::folded;
+  if (formats::looks_like_pprof(bytes)) return Source::pprof;
+  return std::nullopt;
+}
+
+std::optional<Source> by_name(std::string_view name) {
+  for (size_t i = 0; i < kNames.size(); ++i) {
+    if (kNames[i] == name) return static_cast<Source>(i);
+  }
+  return std::nullopt;
+}
+
+Result<Input> open_input(const std::string& name) {
+  if (!is_http_url(name)) return Input::open(name);
+  auto bytes = http_get(name, kMostDownload);
+  if (!bytes) return std::unexpected(bytes.error());
+  return Input::of_bytes(name, std::move(*bytes));
+}
+
+// The run while it is made: removed unless it is finished and moved into its place.
+class DraftRun {
+ public:
+  explicit DraftRun(std::string place)
+      : place_(std::move(place)), path_(place_ + ".part-" + std::to_string(getpid())) {}
+  DraftRun(const DraftRun&) = delete;
+  DraftRun& operator=(const DraftRun&) = delete;
+  ~DraftRun() {
+    writer_.reset();
+    if (moved_) return;
+    ::unlink(path_.c_str());
+    ::unlink((path_ + "-journal").c_str());
+  }
+  Result<void> create(const model::RunInfo& info) {
+    auto made = run::Writer::create(path_, info, true);
+    if (!made) return std::unexpected(made.error());
+    writer_ = std::move(*made);
+    return {};
+  }
+  run::Writer& writer() { return *writer_; }
+  Result<void> move_into_place() {
+    writer_.reset();
+    if (::rename(path_.c_str(), place_.c_str()) != 0) return fail_errno("cannot write {}", place_);
+    moved_ = true;
+    return {};
+  }
+
+ private:
+  std::string place_, path_;
+  std::unique_ptr<run::Writer> writer_;
+  bool moved_ = false;
+};
+
+Result<void> check_place(const ImportOptions& options) {
+  std::error_code error;
+  auto status = std::filesystem::status(options.output, error);
+  if (!std::filesystem::exists(status)) return {};
+  if (!std::filesystem::is_regular_file(status)) {
+    return fail_with_remedy(fmt::format("{} is not a regular file", options.output),
+                            "choose another name with -o");
+  }
+  for (const std::string& input : options.inputs) {
+    if (std::filesystem::equivalent(input, options.output, error)) {
+      return fail_with_remedy(fmt::format("{} is an input", options.output),
+                              "choose another name with -o");
+    }
+  }
+  if (options.overwrite) return {};
+  return fail_with_remedy(fmt::format("{} exists already", options.output),
+                          "choose another name with -o, or pass --overwrite to replace it", EEXIST);
+}
+
+class Importer {
+ public:
+  Importer(const ImportOptions& options, RunBuilder& builder)
+      : options_(options), builder_(builder) {}
+
+  Result<void> read(const std::string& name) {
+    auto input = open_input(name);
+    if (!input) return std::unexpected(input.error());
+    if (auto done = input->unpack(); !done) return done;
+    auto source = options_.format.empty() ? detect(input->bytes()) : by_name(options_.format);
+    if (!source) {
+      return fail_with_remedy(
+          fmt::format("{}: no format that Assay reads was recognised at offset 0", input->name()),
+          "name it with --format " + std::string(kNames[0]) + "|pprof|folded|…");
+    }
+    builder_.begin_file(input->name());
+    formats_.emplace_back(name_of(*source));
+    return read_as(*source, *input);
+  }
+
+  const std::vector<std::string>& formats() const { return formats_; }
+  const std::optional<KernelPlace>& kernel() const { return kernel_; }
+
+ private:
+  Result<void> read_as(Source source, const Input& input) {
+    switch (source) {
+      case Source::perf_data:
+        return read_perf_data(input);
+      case Source::perf_script:
+        return formats::read_perf_script(input, options_.read, builder_);
+      case Source::pprof:
+        return formats::read_pprof(input, builder_);
+      case Source::gperftools_cpu:
+        return formats::read_gperftools_cpu(input, builder_);
+      case Source::gperftools_heap:
+        return formats::read_gperftools_heap(input, builder_);
+      case Source::folded:
+        return formats::read_folded(input, options_.read, builder_);
+      case Source::speedscope:
+        return formats::read_speedscope(input, builder_);
+    }
+    return {};
+  }
+
+  Result<void> read_perf_data(const Input& input) {
+    auto data = formats::PerfData::open(input);
+    if (!data) return std::unexpected(data.error());
+    PerfDataImport import(*data, options_.read, builder_, options_.cache_dir);
+    if (auto done = import.run(); !done) return done;
+    if (import.kernel_place()) kernel_ = import.kernel_place();
+    return {};
+  }
+
+  const ImportOptions& options_;
+  RunBuilder& builder_;
+  std::vector<std::string> formats_;
+  std::optional<KernelPlace> kernel_;
+};
+
+std::string joined(const std::vector<std::string>& texts) {
+  std::string line;
+  for (const std::string& text : texts) {
+    if (!line.ends_with(text)) line += (line.empty() ? "" : ", ") + text;
+  }
+  return line;
+}
+
+}  // namespace
+
+std::vector<std::string> import_formats() {
+  return {kNames.begin(), kNames.end()};
+}
+
+Result<ImportOutcome> import_files(const ImportOptions& options) {
+  if (auto free = check_place(options); !free) return std::unexpected(free.error());
+  model::RunInfo info;
+  info.assay_version = ASSAY_VERSION;
+  info.command_line = options.command_line;
+  info.target = joined(options.inputs);
+  info.backend = "import";
+  DraftRun draft(options.output);
+  if (auto made = draft.create(info); !made) return std::unexpected(made.error());
+  RunBuilder builder(draft.writer(),
+                     [](const std::string& name) { return target::pool_name(name); });
+  Importer importer(options, builder);
+  for (const std::string& input : options.inputs) {
+    if (auto done = importer.read(input); !done) return std::unexpected(done.error());
+  }
+  if (options.symbolize) name_imported_frames(builder, options.cache_dir, importer.kernel());
+  info.backend = "import: " + joined(importer.formats());
+  if (auto done = builder.finish(info); !done) return std::unexpected(done.error());
+  if (auto done = draft.move_into_place(); !done) return std::unexpected(done.error());
+  return ImportOutcome{builder.samples(), builder.waits(), importer.formats()};
+}
+
+}  // namespace assay::session
