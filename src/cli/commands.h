@@ -37,6 +37,7 @@ class Command {
 
 std::unique_ptr<Command> make_record_command(CLI::App& app);
 std::unique_ptr<Command> make_report_command(CLI::App& app);
+std::unique_ptr<Command> make_view_command(CLI::App& app);
 std::unique_ptr<Command> make_sql_command(CLI::App& app);
 std::unique_ptr<Command> make_export_command(CLI::App& app);
 std::unique_ptr<Command> make_doctor_command(CLI::App& app);
