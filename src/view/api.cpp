@@ -7,6 +7,7 @@
 
 #include "view/html.h"
 #include "view/queries.h"
+#include "view/run_export.h"
 
 namespace assay::view {
 namespace {
@@ -73,6 +74,14 @@ Response source(const RunIndex& run, const Parameters& parameters) {
   return made(std::move(body), kJson);
 }
 
+Response exported(const RunIndex& run, const Parameters& parameters) {
+  auto part = export_part(run, parameters);
+  if (!part) return refusal(400, part.error().text());
+  Response response = made(std::move(part->bytes), kBinary);
+  response.file_name = part->file_name;
+  return response;
+}
+
 Response html(RunIndex& run) {
   auto report = run.report_json();
   if (!report) return refusal(500, report.error().text());
@@ -123,9 +132,7 @@ Response Api::answer(RunIndex& run, const std::string& what, const Parameters& p
   if (what == "series") return made(series_columns(run, kMostPoints), kBinary);
   if (what == "source") return source(run, parameters);
   if (what == "html") return html(run);
-  if (what == "export") {
-    return refusal(501, "this build exports with the assay export command only");
-  }
+  if (what == "export") return exported(run, parameters);
   auto ask = asked(run, parameters, what == "cells" ? 1 : 600);
   if (!ask) return refusal(400, ask.error().what);
   if (what == "cells") return made(cell_columns(run, ask->selection, ask->shape), kBinary);

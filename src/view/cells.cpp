@@ -74,7 +74,8 @@ Result<std::string> cell_columns(RunIndex& run, const Selection& selection,
   if (!status) return std::unexpected(status.error());
   status = walk_waits(run, selection, [&](const Piece& piece) {
     if (piece.state == kRunning || !selection.has_node(piece.node)) return;
-    uint64_t count = 1;  // in the bin where it begins
+    // In the bin where it begins; the run-queue part of a wait is no wait of its own.
+    uint64_t count = piece.begin_ns == piece.wait_begin_ns ? 1 : 0;
     for_each_bin(selection, shape.bins, piece.begin_ns, piece.end_ns,
                  [&](uint32_t bin, int64_t ns) {
                    add(bin, piece.thread, piece.state, piece.node, ns, count);

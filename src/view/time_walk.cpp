@@ -32,10 +32,8 @@ class Walk {
     ran(wait.thread, begin);
     covered_[thread] = end;
     NodeIndex node = run_.node_of(wait.stack);
-    bool whole = begin == wait.start && end == wait_end && !wait.has(model::WaitFlag::open_start) &&
-                 !wait.has(model::WaitFlag::open_end);
     if (wait.has(model::WaitFlag::preempted) || wait.has(model::WaitFlag::new_thread)) {
-      visit_({wait.thread, begin, end, kRunqueue, node, &wait, whole});
+      visit_({wait.thread, begin, end, kRunqueue, node, &wait, begin});
       return;
     }
     TimeNs runnable = end;
@@ -44,9 +42,9 @@ class Walk {
       runnable = std::clamp(wait_end - queued, begin, end);
     }
     if (runnable > begin) {
-      visit_({wait.thread, begin, runnable, run_.waiting_state(wait), node, &wait, whole});
+      visit_({wait.thread, begin, runnable, run_.waiting_state(wait), node, &wait, begin});
     }
-    if (end > runnable) visit_({wait.thread, runnable, end, kRunqueue, node, &wait, whole});
+    if (end > runnable) visit_({wait.thread, runnable, end, kRunqueue, node, &wait, begin});
   }
 
   void finish() {
@@ -61,7 +59,7 @@ class Walk {
     if (until > covered_[thread.value] && selection_.nodes.empty()) {
       ThreadState state =
           run_.seen(thread) ? kRunning : blocked_state(analysis::BlockKind::unknown);
-      visit_({thread, covered_[thread.value], until, state, 0, nullptr, false});
+      visit_({thread, covered_[thread.value], until, state, 0, nullptr, until});
     }
   }
 

@@ -21,7 +21,7 @@ struct Piece {
   ThreadState state = kRunning;
   NodeIndex node = 0;                 // 0 for a gap and where no stack is known
   const model::Wait* wait = nullptr;  // null for a gap
-  bool whole = false;                 // the wait lies in the selection from beginning to end
+  TimeNs wait_begin_ns = 0;           // where the wait's first piece in the selection begins
   int64_t ns() const { return end_ns - begin_ns; }
 };
 
