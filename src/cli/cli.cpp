@@ -22,6 +22,7 @@ constexpr const char* kExamples =
     "  assay record --name redis-server --for 10s -o redis.assay\n"
     "  assay record -- ./server --threads 4     start a server and profile it until it ends\n"
     "  assay report redis.assay                 read the run again\n"
+    "  assay view redis.assay                   look at it in the browser\n"
     "  assay sql redis.assay \"SELECT * FROM thread\"\n"
     "  assay doctor --port 8000                 what this machine allows, and what mends the rest\n"
     "\n"
@@ -78,6 +79,7 @@ int run(int argc, char** argv) {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(make_record_command(app));
   commands.push_back(make_report_command(app));
+  commands.push_back(make_view_command(app));
   commands.push_back(make_export_command(app));
   commands.push_back(make_diff_command(app));
   commands.push_back(make_stat_command(app));

@@ -11,6 +11,7 @@
 #include "report/markdown.h"
 #include "report/text.h"
 #include "run/reader.h"
+#include "view/html.h"
 
 namespace assay::cli {
 namespace {
@@ -20,6 +21,7 @@ constexpr const char* kExamples =
     "  assay report run.assay                         read it here\n"
     "  assay report run.assay --pool 'worker-*'       one pool of threads\n"
     "  assay report run.assay --format md -o run.md   paste it into an issue\n"
+    "  assay report run.assay --format html -o run.html   one page, to look at or to send\n"
     "  assay report run.assay --format json | jq .quality";
 
 class ReportCommand final : public Command {
@@ -27,8 +29,8 @@ class ReportCommand final : public Command {
   explicit ReportCommand(CLI::App* parser) : Command(parser) {
     parser->footer(kExamples);
     parser->add_option("run", run_path_, "Run file")->required()->type_name("RUN");
-    parser->add_option("--format", format_, "text, md or json (default text)")
-        ->check(CLI::IsMember({"text", "md", "json"}))
+    parser->add_option("--format", format_, "text, md, json or html (default text)")
+        ->check(CLI::IsMember({"text", "md", "json", "html"}))
         ->type_name("FORMAT");
     parser->add_flag("--json", json_, "Same as --format json");
     parser->add_option("-o,--output", output_, "Write to a file instead of the terminal")
@@ -44,6 +46,7 @@ class ReportCommand final : public Command {
     options_.run_path = run_path_;
     auto report = analysis::analyse(**reader, options_);
     if (!report) return print_error(report.error());
+    if (format_ == "html") return write_page(std::move(*reader), *report);
     return write(render(*report));
   }
 
@@ -54,6 +57,13 @@ class ReportCommand final : public Command {
     report::Style style;
     style.colour = output_.empty() && wants_colour(STDOUT_FILENO);
     return report::render_text(report, style);
+  }
+
+  int write_page(std::unique_ptr<run::Reader> reader, const analysis::Report& report) const {
+    auto index = view::RunIndex::make(std::move(reader), run_path_);
+    if (!index) return print_error(index.error());
+    auto page = view::render_html(**index, report::render_json(report));
+    return page ? write(*page) : print_error(page.error());
   }
 
   int write(const std::string& text) const {

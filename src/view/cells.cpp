@@ -1,0 +1,117 @@
+// cell_columns() and timeline_columns(): time by bin, thread, state and node.
+#include "view/cell_map.h"
+#include "view/columns.h"
+#include "view/queries.h"
+#include "view/time_walk.h"
+
+namespace assay::view {
+namespace {
+
+// bin 16 bits, thread 17, state 5, node 26: what no run of a size we can show exceeds; what does is
+// cut to the largest value, which keeps sums right.
+constexpr int kNodeBits = 26, kStateBits = 5, kThreadBits = 17;
+
+uint64_t cut(uint64_t value, int bits) {
+  return std::min(value, (uint64_t{1} << bits) - 1);
+}
+
+uint64_t key_of(uint32_t bin, uint32_t thread, ThreadState state, NodeIndex node) {
+  uint64_t key = bin;
+  key = key << kThreadBits | cut(thread, kThreadBits);
+  key = key << kStateBits | state;
+  return key << kNodeBits | cut(node, kNodeBits);
+}
+
+std::string columns_of(const CellMap& map, std::string_view kind, const Selection& selection,
+                       const RunIndex& run, const CellShape& shape) {
+  std::vector<Cell> rows = map.sorted();
+  std::vector<int64_t> bins, nodes;
+  std::vector<uint64_t> threads, states, ns, counts;
+  for (const Cell& row : rows) {
+    uint64_t key = row.key;
+    nodes.push_back(static_cast<int64_t>(key & ((uint64_t{1} << kNodeBits) - 1)));
+    states.push_back(key >> kNodeBits & ((1u << kStateBits) - 1));
+    threads.push_back(key >> (kNodeBits + kStateBits) & ((1u << kThreadBits) - 1));
+    bins.push_back(static_cast<int64_t>(key >> (kNodeBits + kStateBits + kThreadBits)));
+    ns.push_back(static_cast<uint64_t>(std::max<int64_t>(0, row.ns)));
+    counts.push_back(row.count);
+  }
+  Columns table(kind);
+  table.scalar("from", selection.begin_ns - run.begin_ns());
+  table.scalar("to", selection.end_ns - run.begin_ns());
+  table.scalar("bins", shape.bins);
+  table.scalar("by_thread", shape.by_thread);
+  if (shape.bins > 1) table.add_deltas("bin", bins);
+  if (shape.by_thread) table.add("thread", threads);
+  table.add("state", states);
+  table.add("ns", ns);
+  if (kind == "cells") {
+    table.add_deltas("node", nodes);
+    table.add("count", counts);
+  }
+  return table.finish();
+}
+
+}  // namespace
+
+Result<std::string> cell_columns(RunIndex& run, const Selection& selection,
+                                 const CellShape& shape) {
+  CellMap map;
+  bool full = false;
+  auto add = [&](uint32_t bin, model::ThreadId thread, ThreadState state, NodeIndex node,
+                 int64_t ns, uint64_t count) {
+    full = full || map.size() > shape.most_rows;
+    if (!full) map.add(key_of(bin, shape.by_thread ? thread.value : 0, state, node), ns, count);
+  };
+  run::TimeRange range{selection.begin_ns, selection.end_ns};
+  auto status = run.reader().for_each_sample(range, [&](const model::Sample& sample) {
+    if (sample.thread.value >= run.contents().threads.size()) return;
+    NodeIndex node = run.node_of(sample.stack);
+    if (!selection.has_thread(sample.thread) || !selection.has_node(node)) return;
+    add(bin_of(selection, shape.bins, sample.time), sample.thread, run.running_state(sample.stack),
+        node, sample.weight_ns, 1);
+  });
+  if (!status) return std::unexpected(status.error());
+  status = walk_waits(run, selection, [&](const Piece& piece) {
+    if (piece.state == kRunning || !selection.has_node(piece.node)) return;
+    // In the bin where it begins; the run-queue part of a wait is no wait of its own.
+    uint64_t count = piece.begin_ns == piece.wait_begin_ns ? 1 : 0;
+    for_each_bin(selection, shape.bins, piece.begin_ns, piece.end_ns,
+                 [&](uint32_t bin, int64_t ns) {
+                   add(bin, piece.thread, piece.state, piece.node, ns, count);
+                   count = 0;
+                 });
+  });
+  if (!status) return std::unexpected(status.error());
+  if (full) return std::string();
+  return columns_of(map, "cells", selection, run, shape);
+}
+
+Result<std::string> timeline_columns(RunIndex& run, const Selection& selection,
+                                     const CellShape& shape) {
+  CellMap map;
+  auto add = [&](uint32_t bin, model::ThreadId thread, ThreadState state, int64_t ns) {
+    map.add(key_of(bin, shape.by_thread ? thread.value : 0, state, 0), ns, 0);
+  };
+  bool by_samples = !run.has_waits() || !selection.nodes.empty();
+  if (by_samples) {
+    run::TimeRange range{selection.begin_ns, selection.end_ns};
+    auto status = run.reader().for_each_sample(range, [&](const model::Sample& sample) {
+      if (sample.thread.value >= run.contents().threads.size()) return;
+      if (!selection.has_thread(sample.thread) || !selection.has_node(run.node_of(sample.stack))) {
+        return;
+      }
+      add(bin_of(selection, shape.bins, sample.time), sample.thread, kRunning, sample.weight_ns);
+    });
+    if (!status) return std::unexpected(status.error());
+  }
+  auto status = walk_waits(run, selection, [&](const Piece& piece) {
+    if (!selection.has_node(piece.node)) return;
+    for_each_bin(selection, shape.bins, piece.begin_ns, piece.end_ns,
+                 [&](uint32_t bin, int64_t ns) { add(bin, piece.thread, piece.state, ns); });
+  });
+  if (!status) return std::unexpected(status.error());
+  return columns_of(map, "timeline", selection, run, shape);
+}
+
+}  // namespace assay::view

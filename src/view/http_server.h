@@ -1,0 +1,56 @@
+// HttpServer: answers HTTP/1.1 for one user of this machine, and nobody else.
+//
+// Every path begins with an unguessable token; the Host header must name the address the server is
+// bound to, so that no other site's page can reach it under its own name. No file is ever opened by
+// a path from a request. Bounds: header and body size, time to send a request and to take an
+// answer, connections at once.
+// In: a handler, called on worker threads with the target that follows the token. Out: answers with
+// headers that let the page reach nothing but this server. Threads: run() blocks; stop() may be
+// called from any thread and from a signal (SIGINT, SIGTERM while run() runs).
+// Failures: start() says why a port cannot be had; errors of one connection end that connection.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "view/api.h"
+
+namespace assay::view {
+
+struct ServerOptions {
+  std::string address = "127.0.0.1";
+  uint16_t port = 0;  // 0: a free one
+  std::string token;
+  size_t header_limit = 16 << 10;
+  size_t body_limit = 4 << 20;
+  size_t most_connections = 64;
+  std::chrono::milliseconds patience{10'000};  // for a whole request, and for a whole answer
+  bool stop_on_signals = true;
+};
+
+using Handler = std::function<Response(const Request&)>;
+
+class HttpServer {
+ public:
+  static Result<std::unique_ptr<HttpServer>> start(const ServerOptions& options, Handler handler);
+  virtual ~HttpServer() = default;
+
+  virtual uint16_t port() const = 0;
+  virtual std::string url() const = 0;  // with the token
+  virtual void run() = 0;               // until stop()
+  virtual void stop() = 0;
+};
+
+// 32 hexadecimal digits from the kernel's random numbers.
+Result<std::string> new_token();
+
+bool is_loopback(const std::string& address);
+
+// Does a Host header name a server bound to this address and port?
+bool host_matches(std::string_view host, const std::string& address, uint16_t port);
+
+}  // namespace assay::view

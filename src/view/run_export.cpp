@@ -1,0 +1,81 @@
+#include "view/run_export.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <stdlib.h>
+
+#include "formats/export.h"
+
+namespace assay::view {
+namespace {
+
+// A directory of our own that goes away with everything in it.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::error_code failed;
+    std::string pattern = std::filesystem::temp_directory_path(failed).string();
+    if (failed) pattern = "/tmp";
+    pattern += "/assay-export-XXXXXX";
+    if (::mkdtemp(pattern.data()) != nullptr) path_ = pattern;
+  }
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+std::string text_of(const Parameters& parameters, const std::string& name) {
+  auto found = parameters.find(name);
+  return found == parameters.end() ? std::string() : found->second;
+}
+
+Result<formats::ExportOptions> options_of(const RunIndex& run, const Parameters& parameters) {
+  formats::ExportOptions options;
+  auto format = formats::parse_format(text_of(parameters, "format"));
+  if (!format) return fail("parameter format names no format");
+  options.format = *format;
+  if (std::string metric = text_of(parameters, "metric"); !metric.empty()) {
+    options.metric = formats::parse_metric(metric);
+    if (!options.metric) return fail("parameter metric names no metric");
+  }
+  auto from = number(parameters, "from", 0, 0, INT64_MAX);
+  if (!from) return std::unexpected(from.error());
+  auto to = number(parameters, "to", run.window_ns(), 0, INT64_MAX);
+  if (!to) return std::unexpected(to.error());
+  if (parameters.contains("from")) options.selection.from_ns = *from;
+  if (parameters.contains("to")) options.selection.to_ns = *to;
+  options.selection.thread = text_of(parameters, "thread");
+  options.selection.focus = text_of(parameters, "focus");
+  options.selection.ignore = text_of(parameters, "ignore");
+  options.icicle = true;
+  return options;
+}
+
+}  // namespace
+
+Result<Exported> export_part(const RunIndex& run, const Parameters& parameters) {
+  auto options = options_of(run, parameters);
+  if (!options) return std::unexpected(options.error());
+  TemporaryDirectory directory;
+  if (directory.path().empty()) return fail("no temporary directory can be made for the export");
+  Exported exported;
+  exported.file_name = "assay" + std::string(formats::format_suffix(options->format));
+  std::string path = directory.path() + "/" + exported.file_name;
+  if (auto done = formats::export_run(run.reader(), *options, path); !done) {
+    return std::unexpected(done.error());
+  }
+  std::ifstream file(path, std::ios::binary);
+  exported.bytes.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  if (!file.good() && !file.eof()) return fail("the export could not be read back");
+  return exported;
+}
+
+}  // namespace assay::view

@@ -1,0 +1,24 @@
+// export_part(): a selection in another tool's format, by formats/export.h, as bytes.
+//
+// In: "format" (as assay export names them), "metric", "from", "to" (ns since the window's
+// beginning), "thread", "focus", "ignore" (expressions). Out: bytes and a name to save them under.
+// The caller holds run.lock(). Failures: an unknown format or metric, the exporter's, the disk's
+// (a temporary directory is used).
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "view/run_index.h"
+#include "view/selection.h"
+
+namespace assay::view {
+
+struct Exported {
+  std::string bytes;
+  std::string file_name;
+};
+
+Result<Exported> export_part(const RunIndex& run, const Parameters& parameters);
+
+}  // namespace assay::view

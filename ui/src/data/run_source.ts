@@ -1,0 +1,129 @@
+// RunSource: where the page's answers come from: the server, or the data in the page itself.
+
+import { readBundle, readTable, type Table } from "./columns.ts";
+import { EmbeddedRun } from "./embedded_run.ts";
+import { ServedRun } from "./served_run.ts";
+import type { Report } from "./report.ts";
+import type { Tree } from "./tree.ts";
+import type { Cells } from "./weights.ts";
+
+export interface ThreadInfo {
+  id: number;
+  process: number;
+  tid: number;
+  name: string;
+  pool: string;
+  begin_ns: number;
+  end_ns: number;
+}
+export interface ProcessInfo {
+  id: number;
+  pid: number;
+  comm: string;
+  exe: string;
+  role: string;
+}
+export interface Meta {
+  run: string;
+  path: string;
+  window_ns: number;
+  utc_begin_ns: number;
+  sample_period_ns: number;
+  backend: string;
+  oncpu_event: string;
+  has_waits: boolean;
+  nodes: number;
+  states: { id: string; name: string }[];
+  processes: ProcessInfo[];
+  threads: ThreadInfo[];
+}
+
+// Which part of a run a question is about. `functions`: those a search has found.
+export interface Selection {
+  from: number;
+  to: number;
+  threads: number[] | null;
+  functions: number[] | null;
+}
+
+export interface Timeline {
+  from: number;
+  to: number;
+  bins: number;
+  bin: Float64Array;
+  state: Float64Array;
+  ns: Float64Array;
+  thread: Float64Array | null;
+}
+
+export interface SourceText {
+  file: string;
+  from: number;
+  origin: string;
+  lines: string[];
+}
+
+export interface RunSource {
+  readonly id: number;
+  readonly meta: Meta;
+  readonly live: boolean; // a server answers; else only what the file holds
+  report(): Promise<Report>;
+  tree(): Promise<Tree>;
+  cells(selection: Selection, byThread: boolean): Promise<Cells>;
+  heat(selection: Selection, bins: number): Promise<Timeline>;
+  lanes(selection: Selection, bins: number): Promise<Timeline>;
+  order(selection: Selection, thread: number): Promise<Table>;
+  waits(selection: Selection): Promise<Table>;
+  locks(selection: Selection): Promise<Table>;
+  lines(selection: Selection): Promise<Table>;
+  series(): Promise<Table>;
+  source(file: string, from: number, to: number): Promise<SourceText>;
+}
+
+export function readTimeline(table: Table): Timeline {
+  const { numbers, scalars } = table;
+  return {
+    from: scalars.from,
+    to: scalars.to,
+    bins: scalars.bins,
+    bin: numbers.bin ?? new Float64Array(numbers.ns.length),
+    state: numbers.state,
+    ns: numbers.ns,
+    thread: numbers.thread ?? null,
+  };
+}
+
+export function readCells(table: Table): Cells {
+  const { numbers, scalars } = table;
+  return {
+    from: scalars.from,
+    to: scalars.to,
+    bins: scalars.bins,
+    state: Uint8Array.from(numbers.state),
+    node: Uint32Array.from(numbers.node),
+    ns: numbers.ns,
+    count: numbers.count,
+    bin: numbers.bin ? Uint32Array.from(numbers.bin) : null,
+    thread: numbers.thread ? Uint32Array.from(numbers.thread) : null,
+  };
+}
+
+async function unpack(text: string): Promise<Uint8Array> {
+  const binary = atob(text);
+  const packed = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; ++i) packed[i] = binary.charCodeAt(i);
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+export async function openRuns(): Promise<RunSource[]> {
+  const embedded = document.getElementById("assay-data");
+  if (embedded) {
+    const parts = readBundle(await unpack(embedded.textContent ?? ""));
+    return [new EmbeddedRun(parts)];
+  }
+  const list = (await ServedRun.fetchJson("api/runs")) as { id: number }[];
+  return Promise.all(list.map((run) => ServedRun.open(run.id)));
+}
+
+export { readTable };

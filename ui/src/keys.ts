@@ -1,0 +1,72 @@
+// Keys that work everywhere on the page; the list is also what `?` shows.
+
+import type { RunSource } from "./data/run_source.ts";
+import { kTabs, type Store } from "./state.ts";
+import { toggleTheme } from "./theme.ts";
+
+export const kKeys: [keys: string, meaning: string][] = [
+  ["1 … 9, -", "the tabs: flame, time order, top, locks, waits, categories, findings, source, counters; - is the difference"],
+  ["/", "search; Enter keeps it, Escape clears it. /text/ is a regular expression"],
+  ["o", "on-CPU, off-CPU, wall time"],
+  ["v", "invert: leaves first"],
+  ["r", "recursion collapsed"],
+  ["m", "merged, or by thread"],
+  ["a", "the flame graph as a tree of text"],
+  ["arrows", "in the flame graph: to caller, callee, neighbour; in the time panel: move the range (shift: its end)"],
+  ["space", "zoom to the selected frame"],
+  ["Enter", "callers and callees of the selected function"],
+  ["c", "copy the selected stack"],
+  ["0", "reset zoom, range, threads and search"],
+  ["h", "what the heat map counts"],
+  ["x", "export"],
+  ["l", "fold the time panel away"],
+  ["t", "light or dark"],
+  ["?", "this list"],
+];
+
+interface Actions {
+  help: (shown: boolean | ((old: boolean) => boolean)) => void;
+  theme: () => void;
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  const element = target as HTMLElement | null;
+  return !!element && (element.tagName === "INPUT" || element.tagName === "SELECT" || element.tagName === "TEXTAREA");
+}
+
+export function installKeys(store: Store, run: RunSource, actions: Actions): () => void {
+  const nextOf = <T>(list: readonly T[], now: T): T => list[(list.indexOf(now) + 1) % list.length];
+  const bindings: Record<string, () => void> = {
+    "/": () => document.querySelector<HTMLInputElement>("#search")?.focus(),
+    "?": () => actions.help((old) => !old),
+    o: () => store.set({ metric: nextOf(["cpu", "off", "wall"] as const, store.get().metric), only: "", zoom: "" }),
+    v: () => store.set({ inverted: !store.get().inverted, zoom: "", tab: "flame" }),
+    r: () => store.set({ collapse: !store.get().collapse, zoom: "" }),
+    m: () => store.set({ byThread: !store.get().byThread, zoom: "", tab: "flame" }),
+    a: () => store.set({ asTree: !store.get().asTree, tab: "flame" }),
+    h: () => store.set({ heat: nextOf(["running", "runqueue", "lock", "blocked"], store.get().heat) }),
+    x: () => document.querySelector<HTMLElement>("#export > summary")?.click(),
+    l: () => document.querySelector<HTMLElement>("#fold-time")?.click(),
+    "0": () => store.set({ zoom: "", from: 0, to: 0, baseFrom: 0, baseTo: 0, threads: null, search: "", only: "", pivot: -1 }),
+    "-": () => store.set({ tab: "diff" }),
+    t: () => {
+      toggleTheme();
+      actions.theme();
+    },
+  };
+  for (let i = 0; i < 9; ++i) bindings[String(i + 1)] = () => store.set({ tab: kTabs[i] });
+  void run;
+  const onKey = (event: KeyboardEvent): void => {
+    if (event.key === "Escape") {
+      actions.help(false);
+      document.querySelectorAll("details[open].menu").forEach((menu) => menu.removeAttribute("open"));
+    }
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+    const action = bindings[event.key];
+    if (!action) return;
+    event.preventDefault();
+    action();
+  };
+  window.addEventListener("keydown", onKey);
+  return () => window.removeEventListener("keydown", onKey);
+}

@@ -1,0 +1,90 @@
+// Flame: on-CPU, off-CPU or wall time; merged or by thread; inverted; recursion collapsed.
+
+import { useMemo } from "preact/hooks";
+import { metricWants, type Metric } from "../data/states.ts";
+import { Weights } from "../data/weights.ts";
+import { framesByPart, invertedFrames, mergedFrames, type Frame } from "../flame/frames.ts";
+import { count, duration } from "../format.ts";
+import { useView } from "../hooks.ts";
+import { FrameColours } from "../palette.ts";
+import { FlameView } from "./flame_panel.tsx";
+import { TreeTable } from "./tree_table.tsx";
+
+const kMetrics: [Metric, string, string][] = [
+  ["cpu", "On-CPU", "time that samples saw running"],
+  ["off", "Off-CPU", "time blocked; the run queue is not blocking"],
+  ["wall", "Wall", "on-CPU, run queue and blocked together"],
+];
+
+export function mainModule(view: { run: { meta: { processes: { exe: string }[] } } }): string {
+  const exe = view.run.meta.processes[0]?.exe ?? "";
+  return exe.slice(exe.lastIndexOf("/") + 1);
+}
+
+export function MetricSwitch() {
+  const { state, store } = useView();
+  return (
+    <div class="switch" role="radiogroup" aria-label="What width means">
+      {kMetrics.map(([id, name, help]) => (
+        <button key={id} role="radio" aria-checked={state.metric === id && !state.only} title={`${help} (o)`}
+                class={state.metric === id && !state.only ? "on" : ""}
+                onClick={() => store.set({ metric: id, only: "", zoom: "" })}>{name}</button>
+      ))}
+    </div>
+  );
+}
+
+export function Toggle({ on, title, label, set }: { on: boolean; title: string; label: string; set: (on: boolean) => void }) {
+  return <button class={"toggle" + (on ? " on" : "")} aria-pressed={on} title={title} onClick={() => set(!on)}>{label}</button>;
+}
+
+// The frames that the flame tab shows; exports take the same.
+export function useFlameRoot(): Frame {
+  const { state, tree, cells, run } = useView();
+  return useMemo(() => {
+    const wants = metricWants(state.metric, state.only);
+    if (state.byThread && cells.thread) {
+      const threads = [...new Set(cells.thread)].sort((a, b) => a - b);
+      return framesByPart(tree, threads.map((id) => ({
+        label: `${run.meta.threads[id]?.name ?? "thread"} (${run.meta.threads[id]?.tid ?? id})`,
+        weights: Weights.ofCells(cells, tree.count, wants, id),
+      })), state.collapse);
+    }
+    const measure = { sides: [Weights.ofCells(cells, tree.count, wants)], scale: [1] };
+    return state.inverted ? invertedFrames(tree, measure, state.collapse) : mergedFrames(tree, measure, state.collapse);
+  }, [cells, tree, state.metric, state.only, state.byThread, state.inverted, state.collapse]);
+}
+
+function emptyReason(metric: Metric, hasWaits: boolean): string {
+  if (metric !== "cpu" && !hasWaits) return "This run holds no waits (an imported profile, or a capture of CPU time only), so there is no off-CPU time to show.";
+  return "Nothing of this kind in the selection. Clear the range, the threads or the state above, or switch to wall time.";
+}
+
+export function FlameTab() {
+  const view = useView();
+  const { state, store, tree, dark, run } = view;
+  const root = useFlameRoot();
+  const colours = useMemo(() => {
+    const palette = new FrameColours(tree.functions, dark, mainModule(view));
+    return { fill: (frame: Frame) => palette.fill(frame), text: () => palette.text(), hatched: () => false };
+  }, [tree, dark]);
+  return (
+    <div class="tab-body">
+      <div class="tools">
+        <MetricSwitch />
+        <Toggle on={state.byThread} label="By thread" title="One flame per thread (m)" set={(byThread) => store.set({ byThread, inverted: false, zoom: "" })} />
+        <Toggle on={state.inverted} label="Inverted" title="Leaves first, callers below (v)" set={(inverted) => store.set({ inverted, byThread: false, zoom: "" })} />
+        <Toggle on={state.collapse} label="Recursion collapsed" title="A function that calls itself is one frame (r)" set={(collapse) => store.set({ collapse, zoom: "" })} />
+        <Toggle on={state.asTree} label="As tree" title="The same frames as a tree of text (a)" set={(asTree) => store.set({ asTree })} />
+        {state.zoom && <button class="toggle" onClick={() => store.set({ zoom: "" })}>Whole width</button>}
+        <span class="tools-note">{duration(root.total)} in {count(root.count)} {state.metric === "cpu" ? "samples" : "samples and waits"}</span>
+      </div>
+      {root.total <= 0
+        ? <div class="empty">{emptyReason(state.metric, run.meta.has_waits)}</div>
+        : state.asTree
+          ? <TreeTable root={root} tree={tree} />
+          : <FlameView root={root} tree={tree} style={colours} zoom={state.zoom} label="Flame graph" rootName="all threads"
+                       onZoom={(zoom) => store.set({ zoom })} onPivot={(pivot) => store.set({ tab: "top", pivot })} />}
+    </div>
+  );
+}
