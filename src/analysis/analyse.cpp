@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/detect.h"
+#include "analysis/gain.h"
 #include "analysis/idle_judge.h"
 #include "analysis/verdict.h"
 #include "analysis/vitals.h"
@@ -64,10 +66,11 @@ struct Matched {
   NameSets sets;
   IdleRules idle;
   Categories categories;
+  DetectorSets detectors;
   StackFeatures features;
 
   Matched(const RuleSet& rules, const CallTree& tree, const run::Contents& run)
-      : idle(rules, sets), categories(rules, sets), features(tree, sets) {
+      : idle(rules, sets), categories(rules, sets), detectors(rules, sets), features(tree, sets) {
     categories.place(tree, features, run);
   }
 };
@@ -167,6 +170,14 @@ void measure_quality(const Passes& passes, Report& report) {
   quality.limits = limits_of(quality);
 }
 
+int64_t busy_of(const Report& report, const std::set<std::string>& serving) {
+  int64_t sum = 0;
+  for (const ThreadTime& thread : report.threads) {
+    if (serving.contains(thread.pool)) sum += thread.time.busy_ns();
+  }
+  return sum;
+}
+
 }  // namespace
 
 Result<Report> analyse(const run::Reader& reader, const Options& options) {
@@ -224,7 +235,23 @@ Result<Report> analyse(const run::Reader& reader, const Options& options) {
   auto vitals = read_vitals(report, reader);
   if (!vitals) return std::unexpected(vitals.error());
   report.vitals = *vitals;
+  std::set<std::string> serving = serving_pools(report);
+  DetectorInput input{report,
+                      passes.tree,
+                      passes.rules.features,
+                      passes.rules.categories,
+                      passes.on_cpu.path_weights(),
+                      passes.off_cpu.wait_weights(serving),
+                      busy_of(report, serving),
+                      options.source};
+  report.findings = detect(passes.rules.detectors, input);
   report.verdict = decide(report);
+  add_gains(report);
+  sort_findings(report);
+  report.not_bottlenecks = cleared(report);
+  auto suspects = answer_suspects(options.suspects, input);
+  if (!suspects) return std::unexpected(suspects.error());
+  report.suspects = std::move(*suspects);
   return report;
 }
 

@@ -194,11 +194,15 @@ void OffCpuBuilder::add(const model::Wait& wait, BlockKind kind, bool idle,
   add_pool(slot, pool_of_thread_[wait.thread.value], placed.blocked_ns);
 }
 
-std::vector<WaitWeight> OffCpuBuilder::wait_weights() const {
+std::vector<WaitWeight> OffCpuBuilder::wait_weights(const std::set<std::string>& pools) const {
   std::vector<WaitWeight> rows;
   for (const Slot& slot : slots_) {
-    rows.push_back({slot.path, slot.kind, slot.idle, slot.durations.sum_ns(),
-                    slot.durations.count(), slot.heaviest});
+    int64_t ns = 0;
+    for (auto [pool, time_ns] : slot.pools) {
+      if (pools.contains(pools_[pool])) ns += time_ns;
+    }
+    if (ns <= 0) continue;
+    rows.push_back({slot.path, slot.kind, slot.idle, ns, slot.durations.count(), slot.heaviest});
   }
   return rows;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -120,7 +121,8 @@ class OffCpuBuilder {
   void add(const model::Wait& wait, BlockKind kind, bool idle, const PlacedWait& placed);
   OffCpuProfile finish(size_t max_paths) const;
   const StackWeights& weights() const { return ns_; }
-  std::vector<WaitWeight> wait_weights() const;  // in order of first sight
+  // Of these pools only, in order of first sight.
+  std::vector<WaitWeight> wait_weights(const std::set<std::string>& pools) const;
 
  private:
   static constexpr uint32_t kNoSlot = UINT32_MAX;

@@ -173,11 +173,9 @@ void add_machine(const Report& report, const SeriesSums& sums, Vitals& v) {
 // The time of the pools that do the work.
 TimeSplit serving_time(const Report& report) {
   TimeSplit sum;
-  auto least = kServingShare * static_cast<double>(report.thread_time.running_ns());
-  for (const ProcessTime& process : report.processes) {
-    for (const PoolTime& pool : process.pools) {
-      if (static_cast<double>(pool.time.running_ns()) >= least) sum.add(pool.time);
-    }
+  std::set<std::string> serving = serving_pools(report);
+  for (const ThreadTime& thread : report.threads) {
+    if (serving.contains(thread.pool)) sum.add(thread.time);
   }
   return sum;
 }
@@ -415,6 +413,17 @@ constexpr std::pair<std::string_view, VitalField> kNames[]{
 };
 
 }  // namespace
+
+std::set<std::string> serving_pools(const Report& report) {
+  std::map<std::string, int64_t> running;
+  for (const ThreadTime& thread : report.threads) running[thread.pool] += thread.time.running_ns();
+  std::set<std::string> serving;
+  auto least = kServingShare * static_cast<double>(report.thread_time.running_ns());
+  for (const auto& [pool, ns] : running) {
+    if (ns > 0 && static_cast<double>(ns) >= least) serving.insert(pool);
+  }
+  return serving;
+}
 
 Result<Vitals> read_vitals(const Report& report, const run::Reader& reader) {
   auto sums = SeriesSums::read(reader);

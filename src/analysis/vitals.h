@@ -8,6 +8,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,9 @@
 #include "run/reader.h"
 
 namespace assay::analysis {
+
+// The pools that do the target's work, by name.
+std::set<std::string> serving_pools(const Report& report);
 
 Result<Vitals> read_vitals(const Report& report, const run::Reader& reader);
 

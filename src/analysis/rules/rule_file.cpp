@@ -7,6 +7,7 @@
 #include <toml++/toml.h>
 
 #include "analysis/rules/rule_set.h"
+#include "analysis/vitals.h"
 
 namespace assay::analysis {
 namespace {
@@ -168,6 +169,9 @@ void read_conditions(RuleTable& rule, std::string_view file, RuleSet& set, Detec
       condition.only(std::array<std::string_view, 3>{"metric", "above", "below"});
       MetricCondition metric{condition.needed("metric"), condition.number("above"),
                              condition.number("below")};
+      if (!condition.failed() && !is_vital(metric.metric)) {
+        condition.wrong(nullptr, "there is no metric named " + metric.metric);
+      }
       if (!metric.above && !metric.below && !condition.failed()) {
         condition.wrong(nullptr, "when needs above or below");
       }
