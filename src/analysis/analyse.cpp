@@ -6,7 +6,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/detect.h"
+#include "analysis/gain.h"
+#include "analysis/idle_judge.h"
+#include "analysis/verdict.h"
+#include "analysis/vitals.h"
 #include "analysis/wait_classifier.h"
+#include "analysis/wait_shapes.h"
 
 namespace assay::analysis {
 namespace {
@@ -55,50 +61,85 @@ double ratio(double part, double whole) {
   return whole > 0 ? part / whole : 0;
 }
 
-// The two passes and what they feed. Another breakdown is one more builder here.
+// The rules' name sets, matched against the functions of one run.
+struct Matched {
+  NameSets sets;
+  IdleRules idle;
+  Categories categories;
+  DetectorSets detectors;
+  StackFeatures features;
+
+  Matched(const RuleSet& rules, const CallTree& tree, const run::Contents& run)
+      : idle(rules, sets), categories(rules, sets), detectors(rules, sets), features(tree, sets) {
+    categories.place(tree, features, run);
+  }
+};
+
+// The passes and what they feed. Another breakdown is one more builder here.
 struct Passes {
   const run::Contents& run;
   std::vector<bool> selected;
   CallTree tree;
+  Matched rules;
   WaitClassifier classifier;
+  IdleJudge judge;
   OnCpuBuilder on_cpu;
   OffCpuBuilder off_cpu;
   ThreadTimeBuilder thread_time;
+  LockBuilder locks;
+  WaitShapes shapes;
+  std::vector<ThreadCpu> cpu;  // by thread of the run
   uint64_t waits = 0;
   uint64_t waits_without_stack = 0;
   uint64_t orphans = 0;
 
-  Passes(const run::Contents& contents, std::vector<bool> wanted,
+  Passes(const run::Contents& contents, const RuleSet& set, std::vector<bool> wanted,
          std::vector<ThreadCounters> counters)
       : run(contents),
         selected(std::move(wanted)),
         tree(contents),
+        rules(set, tree, contents),
         classifier(tree),
+        judge(tree, rules.features, rules.idle, contents),
         on_cpu(tree),
         off_cpu(tree, contents),
-        thread_time(contents, std::move(counters), selected) {}
+        thread_time(contents, std::move(counters), selected),
+        locks(tree, judge, contents),
+        shapes(tree, contents.threads.size()),
+        cpu(contents.threads.size()) {}
 
-  bool wanted(model::ThreadId thread) {
-    if (thread.value >= selected.size()) {
-      ++orphans;
-      return false;
-    }
-    return selected[thread.value];
+  bool wanted(model::ThreadId thread) const {
+    return thread.value < selected.size() && selected[thread.value];
   }
 
   void visit(const model::Sample& sample) {
+    if (sample.thread.value >= selected.size()) ++orphans;
     if (!wanted(sample.thread)) return;
     const Function* leaf = tree.leaf_of(sample.stack);
     thread_time.add_sample(sample, leaf ? leaf->kind : CodeKind::marker);
     on_cpu.add(sample);
+    judge.observe_sample(sample);
+    ThreadCpu& mine = cpu[sample.thread.value];
+    auto role = static_cast<size_t>(rules.categories.role(tree.path_of(sample.stack)));
+    mine.role_ns[role] += sample.weight_ns;
+    mine.sampled_ns += sample.weight_ns;
+  }
+
+  // Whether a wait is one for work depends on what its pool does otherwise.
+  void observe(const model::Wait& wait) {
+    if (wanted(wait.thread)) judge.observe_wait(wait, classifier.kind_of(wait));
   }
 
   void visit(const model::Wait& wait) {
+    if (wait.thread.value >= selected.size()) ++orphans;
     if (!wanted(wait.thread)) return;
     ++waits;
     BlockKind kind = classifier.kind_of(wait);
-    PlacedWait placed = thread_time.add_wait(wait, kind);
-    off_cpu.add(wait, kind, placed);
+    bool idle = judge.idle(wait, kind);
+    PlacedWait placed = thread_time.add_wait(wait, kind, idle);
+    off_cpu.add(wait, kind, idle, placed);
+    shapes.add(wait, kind, placed);
+    if (!idle) locks.add(wait, kind, placed);
     if (placed.blocked_ns > 0 && !has_stack(wait.stack)) ++waits_without_stack;
   }
 
@@ -109,7 +150,7 @@ struct Passes {
   }
 };
 
-void judge(const Passes& passes, Report& report) {
+void measure_quality(const Passes& passes, Report& report) {
   Quality& quality = report.quality;
   add_run_facts(passes.run, quality);
   quality.samples = report.on_cpu.samples;
@@ -129,6 +170,14 @@ void judge(const Passes& passes, Report& report) {
   quality.limits = limits_of(quality);
 }
 
+int64_t busy_of(const Report& report, const std::set<std::string>& serving) {
+  int64_t sum = 0;
+  for (const ThreadTime& thread : report.threads) {
+    if (serving.contains(thread.pool)) sum += thread.time.busy_ns();
+  }
+  return sum;
+}
+
 }  // namespace
 
 Result<Report> analyse(const run::Reader& reader, const Options& options) {
@@ -143,11 +192,18 @@ Result<Report> analyse(const run::Reader& reader, const Options& options) {
   auto own_cost = read_own_cost(reader);
   if (!own_cost) return std::unexpected(own_cost.error());
 
-  Passes passes(run, std::move(selected), std::move(*counters));
+  auto workload = read_workload(reader);
+  if (!workload) return std::unexpected(workload.error());
+
+  const RuleSet& rules = options.rules ? *options.rules : default_rules();
+  Passes passes(run, rules, std::move(selected), std::move(*counters));
   run::TimeRange window{run.info.window_begin_ns, run.info.window_end_ns};
   auto status =
       reader.for_each_sample(window, [&](const model::Sample& sample) { passes.visit(sample); });
   if (!status) return std::unexpected(status.error());
+  status = reader.for_each_wait(window, [&](const model::Wait& wait) { passes.observe(wait); });
+  if (!status) return std::unexpected(status.error());
+  passes.judge.decide();
   status = reader.for_each_wait(window, [&](const model::Wait& wait) { passes.visit(wait); });
   if (!status) return std::unexpected(status.error());
 
@@ -158,15 +214,44 @@ Result<Report> analyse(const run::Reader& reader, const Options& options) {
   report.cpus = cpu_count(run);
   report.facts = run.facts;
   report.selection = std::move(selection);
+  report.workload = std::move(*workload);
   ThreadTimes times = passes.thread_time.finish();
   report.thread_time = times.total;
   report.processes = std::move(times.processes);
   report.threads = std::move(times.threads);
+  for (const ThreadTime& thread : report.threads) {
+    report.thread_cpu.push_back(passes.cpu[thread.id.value]);
+  }
   report.on_cpu = passes.on_cpu.finish(options.max_functions, options.max_paths);
   report.off_cpu = passes.off_cpu.finish(options.max_waits);
+  report.categories = category_shares(passes.rules.categories, passes.tree, passes.on_cpu);
+  report.locks =
+      passes.locks.finish(options.max_locks, report.window_ns, report.thread_time.busy_ns());
   report.quality.accounting = times.accounting;
   report.quality.own_cost = *own_cost;
-  judge(passes, report);
+  measure_quality(passes, report);
+  for (const RuleError& error : rules.errors) report.rule_errors.push_back(error.text());
+  passes.shapes.finish(report.vitals);
+  auto vitals = read_vitals(report, reader);
+  if (!vitals) return std::unexpected(vitals.error());
+  report.vitals = *vitals;
+  std::set<std::string> serving = serving_pools(report);
+  DetectorInput input{report,
+                      passes.tree,
+                      passes.rules.features,
+                      passes.rules.categories,
+                      passes.on_cpu.path_weights(),
+                      passes.off_cpu.wait_weights(serving),
+                      busy_of(report, serving),
+                      options.source};
+  report.findings = detect(passes.rules.detectors, input);
+  report.verdict = decide(report);
+  add_gains(report);
+  sort_findings(report);
+  report.not_bottlenecks = cleared(report);
+  auto suspects = answer_suspects(options.suspects, input);
+  if (!suspects) return std::unexpected(suspects.error());
+  report.suspects = std::move(*suspects);
   return report;
 }
 

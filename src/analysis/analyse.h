@@ -1,16 +1,19 @@
-// analyse(): a run becomes a Report, in one pass over its samples and one over its waits.
+// analyse(): a run becomes a Report, in one pass over its samples and two over its waits.
 //
 // In: a run::Reader. Out: Report; the same run and options give the same Report, byte for byte.
 // Threads: none of its own; may run beside another analyse() on another Reader.
-// Failures: the Reader's, unchanged; a selection that matches no thread.
+// Failures: the Reader's, unchanged; a selection that matches no thread; a suspect that is no
+// regular expression. Rules that are wrong are left out and named in the report.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include <sys/types.h>
 
 #include "analysis/report.h"
+#include "analysis/rules/rule_set.h"
 #include "base/result.h"
 #include "run/reader.h"
 
@@ -25,6 +28,13 @@ struct Options {
   size_t max_functions = 200;
   size_t max_paths = 50;
   size_t max_waits = 50;
+  size_t max_locks = 30;
+  // Null: the built-in rules.
+  const RuleSet* rules = nullptr;
+  std::vector<std::string> suspects;  // regular expressions to be confirmed or refuted
+  // Lines `first` to `last` of a source file, for findings; absent: none are shown.
+  std::function<std::vector<std::string>(const std::string& file, uint32_t first, uint32_t last)>
+      source;
 };
 
 Result<Report> analyse(const run::Reader& reader, const Options& options);

@@ -52,6 +52,31 @@ OnCpuProfile OnCpuBuilder::finish(size_t max_functions, size_t max_paths) const 
   return profile;
 }
 
+double OnCpuBuilder::effective() const {
+  return effective_samples(static_cast<double>(std::accumulate(ns_.begin(), ns_.end(), int64_t{0})),
+                           sum_squared_);
+}
+
+std::vector<PathWeight> OnCpuBuilder::path_weights() const {
+  std::vector<uint32_t> row_of(tree_.paths().size(), UINT32_MAX);
+  std::vector<PathWeight> rows;
+  for (uint32_t stack = 0; stack < ns_.size(); ++stack) {
+    if (samples_[stack] == 0) continue;
+    PathIndex path = tree_.path_of({stack});
+    if (row_of[path] == UINT32_MAX) {
+      row_of[path] = static_cast<uint32_t>(rows.size());
+      rows.push_back({path, 0, 0, {stack}});
+    }
+    PathWeight& row = rows[row_of[path]];
+    if (ns_[stack] > ns_[row.heaviest.value]) row.heaviest = {stack};
+    row.ns += ns_[stack];
+    row.samples += samples_[stack];
+  }
+  std::sort(rows.begin(), rows.end(),
+            [](const PathWeight& a, const PathWeight& b) { return a.path < b.path; });
+  return rows;
+}
+
 std::vector<HotFunction> OnCpuBuilder::functions(const OnCpuProfile& profile, size_t max) const {
   std::vector<Sum> on_path(tree_.paths().size());
   for (size_t stack = 1; stack < ns_.size(); ++stack) {
@@ -132,16 +157,18 @@ OffCpuBuilder::OffCpuBuilder(const CallTree& tree, const run::Contents& run)
   }
 }
 
-OffCpuBuilder::Slot& OffCpuBuilder::slot_of(model::StackId stack, BlockKind kind) {
+OffCpuBuilder::Slot& OffCpuBuilder::slot_of(model::StackId stack, BlockKind kind, bool idle) {
   uint32_t* link = &first_slot_[tree_.path_of(stack)];
   while (*link != kNoSlot) {
     Slot& slot = slots_[*link];
-    if (slot.kind == kind) return slot;
+    if (slot.kind == kind && slot.idle == idle) return slot;
     link = &slot.next;
   }
   *link = static_cast<uint32_t>(slots_.size());  // before the push, which moves what it points into
   Slot& slot = slots_.emplace_back();
+  slot.path = tree_.path_of(stack);
   slot.kind = kind;
+  slot.idle = idle;
   slot.heaviest = stack;
   return slot;
 }
@@ -155,15 +182,29 @@ void OffCpuBuilder::add_pool(Slot& slot, uint32_t pool, int64_t ns) const {
   if (slot.pools.size() < kPoolsPerPath) slot.pools.emplace_back(pool, ns);
 }
 
-void OffCpuBuilder::add(const model::Wait& wait, BlockKind kind, const PlacedWait& placed) {
+void OffCpuBuilder::add(const model::Wait& wait, BlockKind kind, bool idle,
+                        const PlacedWait& placed) {
   if (placed.blocked_ns <= 0 || wait.thread.value >= pool_of_thread_.size()) return;
   model::StackId stack = wait.stack.value < ns_.size() ? wait.stack : model::StackId{};
   ns_[stack.value] += placed.blocked_ns;
-  Slot& slot = slot_of(stack, kind);
+  Slot& slot = slot_of(stack, kind, idle);
   if (ns_[stack.value] > ns_[slot.heaviest.value]) slot.heaviest = stack;
   slot.durations.add(placed.blocked_ns);
   slot.cut += placed.cut;
   add_pool(slot, pool_of_thread_[wait.thread.value], placed.blocked_ns);
+}
+
+std::vector<WaitWeight> OffCpuBuilder::wait_weights(const std::set<std::string>& pools) const {
+  std::vector<WaitWeight> rows;
+  for (const Slot& slot : slots_) {
+    int64_t ns = 0;
+    for (auto [pool, time_ns] : slot.pools) {
+      if (pools.contains(pools_[pool])) ns += time_ns;
+    }
+    if (ns <= 0) continue;
+    rows.push_back({slot.path, slot.kind, slot.idle, ns, slot.durations.count(), slot.heaviest});
+  }
+  return rows;
 }
 
 OffCpuProfile OffCpuBuilder::finish(size_t max_paths) const {
@@ -173,9 +214,11 @@ OffCpuProfile OffCpuBuilder::finish(size_t max_paths) const {
     order.push_back(&slot);
     profile.time_ns += slot.durations.sum_ns();
     profile.waits += slot.durations.count();
+    if (slot.idle) profile.idle_ns += slot.durations.sum_ns();
   }
+  // Waiting for work comes last: it is not a problem.
   std::stable_sort(order.begin(), order.end(), [](const Slot* a, const Slot* b) {
-    return a->durations.sum_ns() > b->durations.sum_ns();
+    return std::tuple(a->idle, b->durations.sum_ns()) < std::tuple(b->idle, a->durations.sum_ns());
   });
   keep_first(order, max_paths);
   for (const Slot* slot : order) {
@@ -184,7 +227,7 @@ OffCpuProfile OffCpuBuilder::finish(size_t max_paths) const {
                     d.sum_ns(),  d.count(),
                     d.mean_ns(), d.quantile_ns(0.99),
                     d.max_ns(),  slot->cut,
-                    {}};
+                    {},          slot->idle};
     for (auto [pool, ns] : slot->pools) row.pools.push_back({pools_[pool], ns});
     std::stable_sort(row.pools.begin(), row.pools.end(),
                      [](const auto& a, const auto& b) { return a.time_ns > b.time_ns; });

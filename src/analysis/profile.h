@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -63,16 +64,36 @@ struct WaitSummary {
   int64_t max_ns = 0;
   uint64_t cut = 0;              // waits seen only in part: they lasted at least as long as counted
   std::vector<PoolShare> pools;  // who waited, longest first
+  bool idle = false;             // waited for work
 };
 
 struct OffCpuProfile {
   int64_t time_ns = 0;
   uint64_t waits = 0;
+  int64_t idle_ns = 0;  // of time_ns
   std::vector<WaitSummary> paths;
+};
+
+// The blocked time of one path and kind.
+struct WaitWeight {
+  PathIndex path = 0;
+  BlockKind kind = BlockKind::unknown;
+  bool idle = false;
+  int64_t ns = 0;
+  uint64_t count = 0;
+  model::StackId heaviest;
 };
 
 // Weight per stack of the run: what quality.h measures shares with.
 using StackWeights = std::vector<int64_t>;
+
+// On-CPU time that ends in one path.
+struct PathWeight {
+  PathIndex path = 0;
+  int64_t ns = 0;
+  uint64_t samples = 0;
+  model::StackId heaviest;  // the stack that stands for the path
+};
 
 class OnCpuBuilder {
  public:
@@ -80,6 +101,9 @@ class OnCpuBuilder {
   void add(const model::Sample& sample);
   OnCpuProfile finish(size_t max_functions, size_t max_paths) const;
   const StackWeights& weights() const { return ns_; }
+  // Only paths with samples, in order of path.
+  std::vector<PathWeight> path_weights() const;
+  double effective() const;  // as many equal samples would say as much
 
  private:
   std::vector<HotFunction> functions(const OnCpuProfile& profile, size_t max) const;
@@ -94,21 +118,25 @@ class OnCpuBuilder {
 class OffCpuBuilder {
  public:
   OffCpuBuilder(const CallTree& tree, const run::Contents& run);
-  void add(const model::Wait& wait, BlockKind kind, const PlacedWait& placed);
+  void add(const model::Wait& wait, BlockKind kind, bool idle, const PlacedWait& placed);
   OffCpuProfile finish(size_t max_paths) const;
   const StackWeights& weights() const { return ns_; }
+  // Of these pools only, in order of first sight.
+  std::vector<WaitWeight> wait_weights(const std::set<std::string>& pools) const;
 
  private:
   static constexpr uint32_t kNoSlot = UINT32_MAX;
   struct Slot {
+    PathIndex path = 0;
     BlockKind kind = BlockKind::unknown;
+    bool idle = false;
     uint32_t next = kNoSlot;  // of the same path and another kind
     model::StackId heaviest;  // the stack that stands for the path
     Durations durations;
     uint64_t cut = 0;
     std::vector<std::pair<uint32_t, int64_t>> pools;
   };
-  Slot& slot_of(model::StackId stack, BlockKind kind);
+  Slot& slot_of(model::StackId stack, BlockKind kind, bool idle);
   void add_pool(Slot& slot, uint32_t pool, int64_t ns) const;
 
   const CallTree& tree_;

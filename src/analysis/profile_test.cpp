@@ -113,8 +113,9 @@ TEST_F(ProfileTest, WaitsByStackAndKind) {
   run.add_wait(other, lock, 950 * kMs, 10 * kMs);
   Report r = report();
   ASSERT_EQ(r.off_cpu.paths.size(), 2u);
-  EXPECT_EQ(r.off_cpu.paths[0].kind, BlockKind::poll);
-  const WaitSummary& locks = r.off_cpu.paths[1];
+  EXPECT_EQ(r.off_cpu.paths[1].kind, BlockKind::poll);
+  EXPECT_TRUE(r.off_cpu.paths[1].idle);  // and comes last, though it is longest
+  const WaitSummary& locks = r.off_cpu.paths[0];
   EXPECT_EQ(locks.kind, BlockKind::lock);
   EXPECT_EQ(locks.count, 101u);
   EXPECT_EQ(locks.total_ns, 5050 * 1000 + 10 * kMs);

@@ -32,7 +32,8 @@ TimeNs end_of(const model::Wait& wait) {
   return end;
 }
 
-int64_t sum(const std::array<int64_t, kBlockKindCount>& values) {
+template <size_t N>
+int64_t sum(const std::array<int64_t, N>& values) {
   return std::accumulate(values.begin(), values.end(), int64_t{0});
 }
 
@@ -80,7 +81,7 @@ void ThreadTimeBuilder::add_sample(const model::Sample& sample, CodeKind leaf) {
   if (leaf == CodeKind::user) state.sampled_user_ns += sample.weight_ns;
 }
 
-PlacedWait ThreadTimeBuilder::add_wait(const model::Wait& wait, BlockKind kind) {
+PlacedWait ThreadTimeBuilder::add_wait(const model::Wait& wait, BlockKind kind, bool idle) {
   if (wait.thread.value >= states_.size()) return {};
   State& state = states_[wait.thread.value];
   TimeNs wait_end = end_of(wait);
@@ -101,10 +102,11 @@ PlacedWait ThreadTimeBuilder::add_wait(const model::Wait& wait, BlockKind kind) 
     state.runqueue_ns += length;
     return {};
   }
-  PlacedWait placed{length, begin != wait.start || end != wait_end ||
-                                wait.has(model::WaitFlag::open_start) ||
-                                wait.has(model::WaitFlag::open_end)};
-  auto slot = static_cast<size_t>(kind);
+  PlacedWait placed{begin, length,
+                    begin != wait.start || end != wait_end ||
+                        wait.has(model::WaitFlag::open_start) ||
+                        wait.has(model::WaitFlag::open_end)};
+  size_t slot = idle ? kIdleSlot : static_cast<size_t>(kind);
   if (wait.has(model::WaitFlag::runqueue_known)) {
     int64_t runnable = std::clamp<int64_t>(wait.runqueue_ns, 0, wait_end - wait.start);
     placed.blocked_ns -= overlap(begin, end, wait_end - runnable, wait_end);
@@ -123,6 +125,7 @@ void ThreadTimeBuilder::split_unsplit(const State& state, const ThreadCounters& 
   for (int kind = 0; kind < kBlockKindCount; ++kind) {
     split.blocked_ns[kind] = state.blocked_ns[kind] + state.unsplit_ns[kind];
   }
+  split.idle_ns = state.blocked_ns[kIdleSlot] + state.unsplit_ns[kIdleSlot];
   split.runqueue_ns = state.runqueue_ns;
   uint64_t wakeups = std::accumulate(state.wakeups.begin(), state.wakeups.end(), uint64_t{0});
   if (!counters.run_delay || wakeups == 0) return;
@@ -137,19 +140,20 @@ void ThreadTimeBuilder::split_unsplit(const State& state, const ThreadCounters& 
   if (left <= 0) return;
   // Each wake-up queued about equally long, however long the sleep before it. What a kind cannot
   // take is shared by the others, kinds with the shortest waits first.
-  std::array<int, kBlockKindCount> order;
-  std::iota(order.begin(), order.end(), 0);
-  auto mean = [&](int k) {
+  std::array<size_t, kSlots> order;
+  std::iota(order.begin(), order.end(), size_t{0});
+  auto mean = [&](size_t k) {
     return state.wakeups[k]
                ? static_cast<double>(state.unsplit_ns[k]) / static_cast<double>(state.wakeups[k])
                : INFINITY;
   };
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return mean(a) < mean(b); });
-  for (int kind : order) {
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return mean(a) < mean(b); });
+  for (size_t kind : order) {
     if (state.wakeups[kind] == 0 || wakeups == 0) continue;
     double fair = left * static_cast<double>(state.wakeups[kind]) / static_cast<double>(wakeups);
     int64_t taken = std::min<int64_t>(state.unsplit_ns[kind], std::llround(fair));
-    split.blocked_ns[kind] -= taken;
+    (kind == kIdleSlot ? split.idle_ns : split.blocked_ns[kind]) -= taken;
     split.runqueue_ns += taken;
     left = std::max(0.0, left - static_cast<double>(taken));
     wakeups -= state.wakeups[kind];

@@ -5,10 +5,10 @@
 // A thread's waits are all its time off the CPU; what lies between them it ran. Running is divided
 // into user and kernel by the thread's own samples, or by utime:stime where those are few.
 // Run-queue time is what waits measured themselves (preempted, wake-up seen), plus, for waits whose
-// wake-up was not seen, the thread's run_delay shared out equally over its wake-ups. `idle` stays 0
-// until waits for work are told apart; blocked then loses what idle gains. In: samples and waits,
-// each thread's waits in time order (whatever overlaps an earlier wait of the same thread is cut
-// off and counted). Out: ThreadTimes. Not thread-safe. Failures: none.
+// wake-up was not seen, the thread's run_delay shared out equally over its wake-ups. Idle is what
+// was waited for work (idle_judge.h), and not among the blocked kinds. In: samples and waits, each
+// thread's waits in time order (whatever overlaps an earlier wait of the same thread is cut off and
+// counted). Out: ThreadTimes. Not thread-safe. Failures: none.
 #pragma once
 
 #include <array>
@@ -34,6 +34,7 @@ struct TimeSplit {
   int64_t running_ns() const { return user_ns + kernel_ns; }
   int64_t blocked_total_ns() const;
   int64_t sum_ns() const { return running_ns() + runqueue_ns + idle_ns + blocked_total_ns(); }
+  int64_t busy_ns() const { return running_ns() + runqueue_ns + blocked_total_ns(); }
   void add(const TimeSplit& other);
   int64_t& of(BlockKind kind) { return blocked_ns[static_cast<size_t>(kind)]; }
   int64_t of(BlockKind kind) const { return blocked_ns[static_cast<size_t>(kind)]; }
@@ -86,6 +87,7 @@ struct ThreadTimes {
 
 // The part of a wait that blocks inside its thread's window.
 struct PlacedWait {
+  TimeNs begin_ns = 0;
   int64_t blocked_ns = 0;
   bool cut = false;  // the wait began before or ended after what could be seen
 };
@@ -97,19 +99,22 @@ class ThreadTimeBuilder {
                     std::vector<bool> selected);
 
   void add_sample(const model::Sample& sample, CodeKind leaf);
-  PlacedWait add_wait(const model::Wait& wait, BlockKind kind);
+  PlacedWait add_wait(const model::Wait& wait, BlockKind kind, bool idle = false);
   ThreadTimes finish();
 
  private:
+  // One slot per kind, and the last for idle.
+  static constexpr size_t kSlots = kBlockKindCount + 1;
+  static constexpr size_t kIdleSlot = kBlockKindCount;
   struct State {
     TimeNs begin_ns = 0, end_ns = 0;  // the thread's part of the window
     TimeNs covered_until_ns = 0;      // end of its latest wait
     TimeNs check_begin_ns = 0, check_end_ns = 0;
     int64_t off_in_check_ns = 0;
-    int64_t runqueue_ns = 0;                            // measured by the waits themselves
-    std::array<int64_t, kBlockKindCount> blocked_ns{};  // measured
-    std::array<int64_t, kBlockKindCount> unsplit_ns{};  // blocked, or run-queue at its end
-    std::array<uint64_t, kBlockKindCount> wakeups{};    // of the unsplit waits
+    int64_t runqueue_ns = 0;                   // measured by the waits themselves
+    std::array<int64_t, kSlots> blocked_ns{};  // measured
+    std::array<int64_t, kSlots> unsplit_ns{};  // blocked, or run-queue at its end
+    std::array<uint64_t, kSlots> wakeups{};    // of the unsplit waits
     int64_t sampled_user_ns = 0, sampled_kernel_ns = 0;
     uint64_t samples = 0, waits = 0;
   };

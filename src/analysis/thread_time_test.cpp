@@ -45,7 +45,7 @@ class ThreadTimeTest : public ::testing::Test {
     process = run.add_process(100, "/opt/server");
     thread = run.add_thread(process, 101, "worker-1", "worker-*");
     futex = run.stack({"main", "work", "libc.so.6:pthread_mutex_lock", "k:futex_wait_queue"});
-    sleep = run.stack({"main", "k:hrtimer_nanosleep"});
+    sleep = run.stack({"main", "k:io_schedule"});
   }
   const TimeSplit& time(const Report& report) { return report.threads.at(0).time; }
 
@@ -63,7 +63,7 @@ TEST_F(ThreadTimeTest, WhatLiesBetweenWaitsIsRunning) {
   EXPECT_EQ(time(report).wall_ns, 1000 * kMs);
   EXPECT_EQ(time(report).running_ns(), 700 * kMs);
   EXPECT_EQ(time(report).of(BlockKind::lock), 200 * kMs);
-  EXPECT_EQ(time(report).of(BlockKind::timer), 100 * kMs);
+  EXPECT_EQ(time(report).of(BlockKind::disk), 100 * kMs);
 }
 
 TEST_F(ThreadTimeTest, WaitsAreClippedToTheWindowAndTheThreadsLife) {
@@ -76,9 +76,9 @@ TEST_F(ThreadTimeTest, WaitsAreClippedToTheWindowAndTheThreadsLife) {
   Report report = analysed(run);
   expect_adds_up(report);
   EXPECT_EQ(report.threads[0].time.of(BlockKind::lock), 100 * kMs);
-  EXPECT_EQ(report.threads[0].time.of(BlockKind::timer), 100 * kMs);
+  EXPECT_EQ(report.threads[0].time.of(BlockKind::disk), 100 * kMs);
   EXPECT_EQ(report.threads[1].time.wall_ns, 400 * kMs);
-  EXPECT_EQ(report.threads[1].time.of(BlockKind::timer), 150 * kMs);
+  EXPECT_EQ(report.threads[1].time.of(BlockKind::disk), 150 * kMs);
   EXPECT_EQ(report.off_cpu.paths.at(0).cut, 3u);
 }
 
@@ -116,7 +116,7 @@ TEST_F(ThreadTimeTest, RunDelayIsSharedOutByWakeUps) {
   // 42 ms less 20 preempted, over 11 wake-ups: 2 ms each, however long the sleep.
   EXPECT_EQ(time(report).runqueue_ns, 42 * kMs);
   EXPECT_EQ(time(report).of(BlockKind::lock), 30 * kMs);
-  EXPECT_EQ(time(report).of(BlockKind::timer), 498 * kMs);
+  EXPECT_EQ(time(report).of(BlockKind::disk), 498 * kMs);
 }
 
 TEST_F(ThreadTimeTest, RunDelayNeverExceedsTheWaits) {
@@ -156,7 +156,7 @@ TEST_F(ThreadTimeTest, OverlapsAreCutAndCounted) {
   Report report = analysed(run);
   expect_adds_up(report);
   EXPECT_EQ(time(report).of(BlockKind::lock), 100 * kMs);
-  EXPECT_EQ(time(report).of(BlockKind::timer), 50 * kMs);
+  EXPECT_EQ(time(report).of(BlockKind::disk), 50 * kMs);
   EXPECT_EQ(report.quality.accounting.overlapping_waits, 2u);
   EXPECT_EQ(report.quality.accounting.overlapping_ns, 70 * kMs);
 }

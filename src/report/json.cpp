@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <optional>
 
-#include <nlohmann/json.hpp>
-
+#include "report/json_parts.h"
 #include "report/words.h"
 
 namespace assay::report {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string_view code_kind_id(analysis::CodeKind kind) {
   switch (kind) {
@@ -22,10 +19,6 @@ std::string_view code_kind_id(analysis::CodeKind kind) {
       return "marker";
   }
   return "user";
-}
-
-Json interval(const analysis::Estimate& e) {
-  return Json::array({e.low, e.high});
 }
 
 Json blocked(const analysis::TimeSplit& time) {
@@ -50,20 +43,6 @@ Json split(const analysis::TimeSplit& time) {
   Json json;
   put_split(json, time);
   return json;
-}
-
-Json frames(const std::vector<analysis::FrameText>& leaf_first) {
-  Json list = Json::array();
-  for (const analysis::FrameText& frame : leaf_first) {
-    Json json{
-        {"function", frame.function}, {"module", frame.module}, {"kind", code_kind_id(frame.kind)}};
-    if (!frame.file.empty()) json["file"] = frame.file;
-    if (frame.line > 0) json["line"] = frame.line;
-    if (frame.inlined) json["inlined"] = true;
-    if (!frame.named) json["named"] = false;
-    list.push_back(std::move(json));
-  }
-  return list;
 }
 
 Json stacks(const analysis::StackShares& shares) {
@@ -147,7 +126,8 @@ Json workload(const analysis::Report& report) {
           {"oncpu_event", info.oncpu_event},
           {"sample_period_ns", info.sample_period_ns},
           {"cpus", report.cpus},
-          {"selection", report.selection}};
+          {"selection", report.selection},
+          {"load", json_load(report)}};
 }
 
 Json facts(const analysis::Report& report) {
@@ -200,11 +180,11 @@ Json functions(const analysis::Report& report) {
     json["self_ns"] = f.self_ns;
     json["self_samples"] = f.self_samples;
     json["self_share"] = f.self.share;
-    json["self_ci"] = interval(f.self);
+    json["self_ci"] = json_interval(f.self);
     json["total_ns"] = f.total_ns;
     json["total_samples"] = f.total_samples;
     json["total_share"] = f.total.share;
-    json["total_ci"] = interval(f.total);
+    json["total_ci"] = json_interval(f.total);
     list.push_back(std::move(json));
   }
   return list;
@@ -216,8 +196,8 @@ Json hot_paths(const analysis::Report& report) {
     list.push_back({{"time_ns", path.time_ns},
                     {"samples", path.samples},
                     {"share", path.share.share},
-                    {"ci", interval(path.share)},
-                    {"frames", frames(path.frames)}});
+                    {"ci", json_interval(path.share)},
+                    {"frames", json_frames(path.frames)}});
   }
   return list;
 }
@@ -230,6 +210,7 @@ Json waits(const analysis::Report& report) {
       pools.push_back({{"pool", pool.pool}, {"time_ns", pool.time_ns}});
     }
     list.push_back({{"kind", analysis::block_kind_id(wait.kind)},
+                    {"idle", wait.idle},
                     {"total_ns", wait.total_ns},
                     {"count", wait.count},
                     {"mean_ns", wait.mean_ns},
@@ -237,12 +218,30 @@ Json waits(const analysis::Report& report) {
                     {"max_ns", wait.max_ns},
                     {"cut", wait.cut},
                     {"pools", pools},
-                    {"frames", frames(wait.frames)}});
+                    {"frames", json_frames(wait.frames)}});
   }
   return list;
 }
 
 }  // namespace
+
+Json json_interval(const analysis::Estimate& e) {
+  return Json::array({e.low, e.high});
+}
+
+Json json_frames(const std::vector<analysis::FrameText>& leaf_first) {
+  Json list = Json::array();
+  for (const analysis::FrameText& frame : leaf_first) {
+    Json json{
+        {"function", frame.function}, {"module", frame.module}, {"kind", code_kind_id(frame.kind)}};
+    if (!frame.file.empty()) json["file"] = frame.file;
+    if (frame.line > 0) json["line"] = frame.line;
+    if (frame.inlined) json["inlined"] = true;
+    if (!frame.named) json["named"] = false;
+    list.push_back(std::move(json));
+  }
+  return list;
+}
 
 std::string render_json(const analysis::Report& report) {
   Json json;
@@ -250,14 +249,22 @@ std::string render_json(const analysis::Report& report) {
   json["assay_version"] = report.info.assay_version;
   json["run"] = report.run_path;
   json["workload"] = workload(report);
+  json["verdict"] = json_verdict(report);
   json["quality"] = quality(report.quality);
+  json["vitals"] = json_vitals(report);
   json["facts"] = facts(report);
   json["thread_time"] = split(report.thread_time);
   json["processes"] = processes(report);
   json["threads"] = threads(report);
+  json["findings"] = json_findings(report);
+  json["not_bottlenecks"] = json_not_bottlenecks(report);
+  json["suspects"] = json_suspects(report);
+  json["locks"] = json_locks(report);
+  json["categories"] = json_categories(report);
   json["hot_paths"] = hot_paths(report);
   json["functions"] = functions(report);
   json["waits"] = waits(report);
+  json["rule_errors"] = report.rule_errors;
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -25,11 +25,13 @@ void write_header(const analysis::Report& report, TextPage& page) {
       fmt::format("{} from {}", format_duration(report.window_ns), utc_time(info.utc_begin_ns));
   labelled(page, "window", window);
   labelled(page, "host", host_text(report));
+  labelled(page, "load", load_text(report));
   labelled(page, "captured", capture_text(report));
   labelled(page, "shown", report.selection);
 }
 
 void write_quality(const analysis::Report& report, TextPage& page) {
+  page.heading("Quality", "how far all of this carries");
   page.phrases(left("quality", kLabelColumns), quality_phrases(report.quality), kLabelColumns);
   std::string indent(kLabelColumns, ' ');
   for (const model::QualityNote& note : all_limits(report.quality)) {
@@ -53,11 +55,16 @@ void write_files(const analysis::Report& report, TextPage& page) {
 std::string render_text(const analysis::Report& report, const Style& style) {
   TextPage page(style);
   write_header(report, page);
-  write_quality(report, page);
+  write_verdict(report, page);
   write_thread_time(report, page);
+  write_findings(report, page);
+  write_locks(report, page);
+  write_categories(report, page);
   write_functions(report, page);
   write_paths(report, page);
   write_waits(report, page);
+  write_quality(report, page);
+  write_next_step(report, page);
   write_files(report, page);
   return page.take();
 }

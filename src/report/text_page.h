@@ -37,6 +37,11 @@ class TextPage {
 };
 
 // The sections of the report.
+void write_verdict(const analysis::Report& report, TextPage& page);
+void write_findings(const analysis::Report& report, TextPage& page);
+void write_locks(const analysis::Report& report, TextPage& page);
+void write_categories(const analysis::Report& report, TextPage& page);
+void write_next_step(const analysis::Report& report, TextPage& page);
 void write_thread_time(const analysis::Report& report, TextPage& page);
 void write_functions(const analysis::Report& report, TextPage& page);
 void write_paths(const analysis::Report& report, TextPage& page);

@@ -75,7 +75,7 @@ void write_waits(const analysis::Report& report, TextPage& page) {
                            format_duration(off.time_ns), grouped(off.waits)));
   page.line(page.ink(Ink::dim, fmt::format("{}{}{}{}{}  {} by", right("total", 10),
                                            right("count", 8), right("mean", 10), right("p99", 10),
-                                           right("max", 12), left("kind", 16))));
+                                           right("max", 12), left("kind", 20))));
   for (size_t i = 0; i < std::min(kWaitsShown, off.paths.size()); ++i) {
     const analysis::WaitSummary& wait = off.paths[i];
     // A wait cut by the window lasted at least this long.
@@ -84,9 +84,9 @@ void write_waits(const analysis::Report& report, TextPage& page) {
         fmt::format("{}{}{}{}{}  ", right(format_duration(wait.total_ns), 10),
                     right(format_count(wait.count), 8), right(format_duration(wait.mean_ns), 10),
                     right(format_duration(wait.p99_ns), 10), right(max, 12));
-    int room = page.width() - 52 - 17;
+    int room = page.width() - 52 - 21;
     page.line(fmt::format("{}{} {}", head,
-                          page.ink(Ink::blocked, left(analysis::block_kind_name(wait.kind), 16)),
+                          page.ink(wait.idle ? Ink::idle : Ink::blocked, left(kind_text(wait), 20)),
                           fitted(pools_text(wait), room)));
     page.stack(wait.frames, kWaitLines);
   }

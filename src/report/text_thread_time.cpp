@@ -18,23 +18,27 @@ constexpr size_t kPoolsShown = 8;
 constexpr int kThreadsColumns = 7;
 constexpr int kPercentColumns = 7;
 constexpr int kBlockedColumns = 8;
+constexpr int kIdleColumns = 6;
 constexpr int kKindColumns = 17;  // the longest kind with its share
 
 // Columns by the page's width: the bar grows, names shrink on a narrow page.
 struct Layout {
-  int name = 24;
+  int name = 22;
   int bar = 8;
   int kinds = kKindColumns;
 
   explicit Layout(int width) {
-    if (width < 96) name = 18;
-    int fixed = name + kThreadsColumns + 2 + 3 * kPercentColumns + kBlockedColumns + 2;
+    // A narrow page has no room for the bar.
+    if (width < 96) name = 16, bar = 0;
+    int fixed =
+        name + kThreadsColumns + 2 + 3 * kPercentColumns + kBlockedColumns + kIdleColumns + 2;
     int free = width - fixed - bar - kinds;
-    bar += std::clamp(free / 2, 0, 24);
+    if (bar > 0) bar += std::clamp(free / 2, 0, 24);
     kinds = width - fixed - bar;
   }
   int before_kinds() const {
-    return name + kThreadsColumns + 2 + bar + 3 * kPercentColumns + kBlockedColumns + 2;
+    return name + kThreadsColumns + 2 + bar + 3 * kPercentColumns + kBlockedColumns + kIdleColumns +
+           2;
   }
 };
 
@@ -99,10 +103,11 @@ void row(TextPage& page, std::string_view name, size_t threads, const analysis::
     return right(percent_of(ns, time.wall_ns), columns);
   };
   page.line(fmt::format(
-      "{}{}  {}{}{}{}{}  {}", left(name, layout.name), right(grouped(threads), kThreadsColumns),
+      "{}{}  {}{}{}{}{}{}  {}", left(name, layout.name), right(grouped(threads), kThreadsColumns),
       bar(page, time, layout.bar), percent(time.user_ns, kPercentColumns),
       percent(time.kernel_ns, kPercentColumns), percent(time.runqueue_ns, kPercentColumns),
-      percent(time.blocked_total_ns(), kBlockedColumns), page.ink(Ink::dim, kinds[0])));
+      percent(time.blocked_total_ns(), kBlockedColumns), percent(time.idle_ns, kIdleColumns),
+      page.ink(Ink::dim, kinds[0])));
   for (size_t i = 1; i < kinds.size(); ++i) {
     page.line(left("", layout.before_kinds()) + page.ink(Ink::dim, kinds[i]));
   }
@@ -114,7 +119,8 @@ void table_head(TextPage& page) {
                                    left("", 2 + layout.bar) + right("user", kPercentColumns) +
                                    right("kernel", kPercentColumns) +
                                    right("run-q", kPercentColumns) +
-                                   right("blocked", kBlockedColumns) + "  of which"));
+                                   right("blocked", kBlockedColumns) + right("idle", kIdleColumns) +
+                                   "  blocked on"));
 }
 
 // The rows that are not shown, as one.
@@ -143,9 +149,9 @@ void write_thread_time(const analysis::Report& report, TextPage& page) {
     remark += fmt::format("{:.2f}", static_cast<double>(report.thread_time.running_ns()) /
                                         static_cast<double>(report.window_ns));
     if (report.cpus > 0) remark += fmt::format(" of {}", report.cpus);
-    remark += " CPUs in use; ";
+    remark += " CPUs; ";
   }
-  page.heading("Thread time", remark + "█ user ▓ kernel ▒ run-queue ░ blocked");
+  page.heading("Thread time", remark + "█ user ▓ kernel ▒ run-q ░ blocked · idle");
   table_head(page);
   if (report.processes.size() != 1) {
     row(page, "all", report.threads.size(), report.thread_time);

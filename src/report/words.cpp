@@ -141,6 +141,30 @@ std::vector<std::string> blocked_phrases(const analysis::TimeSplit& time) {
   return phrases;
 }
 
+std::string kind_text(const analysis::WaitSummary& wait) {
+  std::string kind(analysis::block_kind_name(wait.kind));
+  return wait.idle ? fmt::format("idle ({})", kind) : kind;
+}
+
+std::string load_text(const analysis::Report& report) {
+  const analysis::Workload& w = report.workload;
+  if (!w.measured) return "";
+  std::string text = w.what.empty() ? w.kind : w.what;
+  text += w.closed_loop ? ", closed loop" : ", open loop";
+  if (w.connections) text += fmt::format(", {:.0f} connections", *w.connections);
+  if (w.streams && *w.streams > 1) text += fmt::format(" × {:.0f} streams", *w.streams);
+  if (w.throughput_per_s > 0) text += fmt::format("; {:.0f} requests/s", w.throughput_per_s);
+  if (w.p50_ns) text += fmt::format(", p50 {}", format_duration(*w.p50_ns));
+  if (w.p99_ns) text += fmt::format(", p99 {}", format_duration(*w.p99_ns));
+  text +=
+      fmt::format(", {} errors", grouped(static_cast<uint64_t>(std::max<int64_t>(0, w.errors))));
+  return text;
+}
+
+std::string confidence_text(double confidence) {
+  return confidence >= 0.8 ? "high" : confidence >= 0.65 ? "medium" : "low";
+}
+
 std::string pools_text(const analysis::WaitSummary& wait) {
   constexpr size_t kNamed = 2;
   std::string text;

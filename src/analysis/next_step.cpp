@@ -1,0 +1,80 @@
+// add_next_step(): the experiment that would tell most, by verdict.
+#include <fmt/format.h>
+
+#include "analysis/verdict.h"
+
+namespace assay::analysis {
+namespace {
+
+std::string target_of(const Report& report) {
+  return report.info.target.empty() ? "TARGET" : report.info.target;
+}
+
+struct Step {
+  const char* kind;
+  const char* words;
+  const char* command;  // {} is the target
+};
+
+constexpr Step kSteps[]{
+    {"cpu", "Make the first finding cheaper, then record again under the same load and compare.",
+     "assay record {} --for 30s -o after.assay && assay diff after.assay --vs RUN"},
+    {"allocator", "Try another allocator without changing code, and compare.",
+     "LD_PRELOAD=libtcmalloc_minimal.so.4 SERVER…, then assay record {} -o after.assay"},
+    {"spin", "Replace the spinning by a blocking wait, or give it fewer threads, and compare.",
+     "assay record {} --for 30s -o after.assay"},
+    {"network-stack", "Send and receive more per system call, and compare CPU per request.",
+     "assay record {} --for 30s -o after.assay"},
+    {"serial-stage",
+     "Run the stage on a second thread, or halve its work; throughput should follow.",
+     "assay record {} --for 30s -o after.assay"},
+    {"lock", "Shorten what is done under the lock, or split it, and compare.",
+     "assay record {} --for 30s -o after.assay"},
+    {"disk",
+     "Take the write off the request path, or put the directory on a memory file system once.",
+     "assay record {} --for 30s -o after.assay"},
+    {"network", "Look whether the client reads as fast as it is sent to.",
+     "ss -tin state established"},
+    {"downstream", "Record the server that it waits for during the same load.",
+     "assay record --port DOWNSTREAM_PORT --for 30s"},
+    {"timer", "Take the sleep out once and measure throughput.",
+     "assay record {} --for 30s -o after.assay"},
+    {"scheduler", "Give it the CPUs it lacks, or move the neighbour, and compare.",
+     "assay record {} --for 30s -o after.assay"},
+    {"throttled", "Raise the CPU quota once and measure throughput.",
+     "assay record {} --for 30s -o after.assay"},
+    {"concurrency-limited", "Offer more requests at once, until throughput stops growing.",
+     "assay sweep {} --load URL --concurrency 1,2,4,8,16,32"},
+    {"underloaded", "Record it again under the load that you care about.",
+     "assay record {} --load URL --for 30s"},
+    {"mixed", "Vary the load: what grows with it is the limit, what shrinks is spare.",
+     "assay sweep {} --load URL --concurrency 1,2,4,8,16"},
+};
+
+std::string filled(std::string_view command, const Report& report) {
+  std::string text(command);
+  if (size_t at = text.find("{}"); at != text.npos) text.replace(at, 2, target_of(report));
+  if (size_t at = text.find(" RUN"); at != text.npos && !report.run_path.empty()) {
+    text.replace(at, 4, " " + report.run_path);
+  }
+  return text;
+}
+
+}  // namespace
+
+void add_next_step(const Report& report, Verdict& verdict) {
+  if (verdict.kind == "withheld") {
+    verdict.next_step = verdict.remedies.empty()
+                            ? "Record again."
+                            : verdict.remedies.front() + ", then record again.";
+    verdict.next_command = filled("assay record {} --for 30s", report);
+    return;
+  }
+  for (const Step& step : kSteps) {
+    if (verdict.kind != step.kind) continue;
+    verdict.next_step = step.words;
+    verdict.next_command = filled(step.command, report);
+  }
+}
+
+}  // namespace assay::analysis

@@ -1,0 +1,28 @@
+// decide(): one verdict from a run's numbers, or the statement that none can be given.
+//
+// The rules stand in verdict_rules.cpp, in order; the first that holds is the verdict, those after
+// it are secondary. withheld.cpp says when the data cannot carry one. In: a Report whose vitals,
+// locks, categories and findings (for the validity of the build) are filled. Out: Verdict. Pure.
+// docs/verdict.md explains the rules and what was calibrated.
+#pragma once
+
+#include "analysis/report.h"
+
+namespace assay::analysis {
+
+Verdict decide(const Report& report);
+
+// The rules alone, in order: every claim that holds.
+std::vector<Claim> claims(const Report& report);
+
+struct Withheld {
+  std::string why;
+  std::string remedy;
+};
+// Why a verdict of this kind cannot be given; empty when it can.
+std::vector<Withheld> reasons_to_withhold(const Report& report, const std::string& kind);
+
+// What to try next, in words and as a command.
+void add_next_step(const Report& report, Verdict& verdict);
+
+}  // namespace assay::analysis

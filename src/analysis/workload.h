@@ -1,0 +1,36 @@
+// Workload: what was asked of the target while it was watched.
+//
+// In: a run's load series and facts (scope "load"). Out: Workload; `measured` is false where the
+// run holds none. Failures: the Reader's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "run/reader.h"
+
+namespace assay::analysis {
+
+struct Workload {
+  bool measured = false;
+  std::string kind;  // "http", "grpc", "command"
+  std::string what;  // the URL or command
+  bool closed_loop = true;
+  std::optional<double> connections, streams, rate;
+  int64_t requests = 0;  // inside the window
+  int64_t errors = 0;
+  double throughput_per_s = 0;
+  double drift_share = 0;  // how much throughput changed over the window
+  std::optional<int64_t> p50_ns, p90_ns, p99_ns, max_ns;
+  bool generator_saturated = false;
+  std::optional<double> generator_cpus;  // CPUs that the generator itself used
+  std::string ended;                     // "" or why it ended early
+  // Requests in flight: the connections' streams, or by Little's law.
+  double concurrency() const;
+};
+
+Result<Workload> read_workload(const run::Reader& reader);
+
+}  // namespace assay::analysis
