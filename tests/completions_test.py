@@ -11,7 +11,11 @@ import shutil
 import subprocess
 import sys
 
-COMMANDS = ["record", "report", "sql", "doctor", "export", "import", "load"]
+
+
+def commands_in_help(text):
+    """The names below "Subcommands:"."""
+    return re.findall(r"^  (\w+) {2,}", text.split("Subcommands:")[1].split("Examples:")[0], re.M)
 
 
 def output_of(command, **more):
@@ -46,11 +50,7 @@ def zsh_options(directory, command):
     block = text
     if command:
         block = re.search(rf"^        {command}\)\n(.*?)^          ;;", text, re.S | re.M).group(1)
-    found = set(re.findall(r"(?<=['{,*)])--?[A-Za-z][\w-]*(?=[\[,}])", block))
-    for array in ("target", "help_option"):
-        if f"${array}" in block:
-            body = re.search(rf"^  {array}=\((.*?)\)\n", text, re.S | re.M).group(1)
-            found.update(re.findall(r"(?<=['{,*)])--?[A-Za-z][\w-]*(?=[\[,}])", body))
+    found = set(re.findall(r"(?<=['*])--?[A-Za-z][\w-]*(?=\[)", block))
     return found
 
 
@@ -76,7 +76,7 @@ def option_failures(assay, directory):
     readers = {"bash": bash_options, "zsh": zsh_options}
     if shutil.which("fish"):
         readers["fish"] = fish_options
-    for command in COMMANDS:
+    for command in commands_in_help(output_of([assay, "--help"]).stdout):
         wanted = options_in_help(output_of([assay, command, "--help"]).stdout)
         for shell, options_of in readers.items():
             offered = options_of(directory, command)

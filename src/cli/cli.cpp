@@ -81,12 +81,13 @@ int run(int argc, char** argv) {
   commands.push_back(make_report_command(app));
   commands.push_back(make_view_command(app));
   commands.push_back(make_export_command(app));
+  commands.push_back(make_import_command(app));
   commands.push_back(make_diff_command(app));
   commands.push_back(make_stat_command(app));
-  commands.push_back(make_import_command(app));
+  commands.push_back(make_load_command(app));
   commands.push_back(make_sql_command(app));
   commands.push_back(make_doctor_command(app));
-  commands.push_back(make_load_command(app));
+  commands.push_back(make_completions_command(app));
   try {
     app.parse(own, argv);
   } catch (const CLI::ParseError& error) {

@@ -136,8 +136,8 @@ class DiffCommand final : public Command {
                   "assay diff … --format json lists them", 0});
       }
       double change = (measure->ratio - 1) * 100;
-      bool shown = limit.above ? measure->finding == analysis::Finding::higher
-                               : measure->finding == analysis::Finding::lower;
+      bool shown = limit.above ? measure->outcome == analysis::Outcome::higher
+                               : measure->outcome == analysis::Outcome::lower;
       bool beyond = limit.above ? change > limit.percent : change < limit.percent;
       if (shown && beyond) {
         say(stderr, "assay: {} changed by {:+.1f} %, beyond {:+.1f} %\n", limit.measure, change,

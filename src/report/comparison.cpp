@@ -14,8 +14,8 @@ namespace {
 using analysis::Change;
 using analysis::ChangeKind;
 using analysis::Comparison;
-using analysis::Finding;
 using analysis::Measure;
+using analysis::Outcome;
 using analysis::Per;
 using nlohmann::ordered_json;
 
@@ -31,17 +31,17 @@ std::string interval_text(const Measure& measure) {
   return fmt::format("{} … {}", change_text(measure.low), change_text(measure.high));
 }
 
-std::string_view finding_text(Finding finding) {
-  switch (finding) {
-    case Finding::higher:
+std::string_view outcome_text(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::higher:
       return "higher";
-    case Finding::lower:
+    case Outcome::lower:
       return "lower";
-    case Finding::no_change:
+    case Outcome::no_change:
       return "no change";
-    case Finding::undecided:
+    case Outcome::undecided:
       return "not shown";
-    case Finding::descriptive:
+    case Outcome::descriptive:
       return "";
   }
   return "";
@@ -99,12 +99,12 @@ std::string changes_heading(const Comparison& comparison) {
 void write_measures(const Comparison& comparison, TextPage& page) {
   page.heading("Measures", "base, new, change with its 95 % interval");
   for (const Measure& m : comparison.measures) {
-    bool shown = m.finding == Finding::higher || m.finding == Finding::lower;
+    bool shown = m.outcome == Outcome::higher || m.outcome == Outcome::lower;
     std::string row =
         fmt::format("  {} {} {} {} {}", left(m.name, 26), right(number(m.base), 10),
                     right(number(m.next), 10), left(m.unit, 11), right(change_text(m.ratio), 9));
     page.line(fmt::format("{}  {}  {}", page.ink(shown ? Ink::bold : Ink::plain, row),
-                          left(interval_text(m), 22), finding_text(m.finding)));
+                          left(interval_text(m), 22), outcome_text(m.outcome)));
   }
 }
 
@@ -143,7 +143,7 @@ ordered_json to_json(const Measure& m) {
           {"ratio_low", finite(m.low)},
           {"ratio_high", finite(m.high)},
           {"p", m.p},
-          {"finding", analysis::finding_name(m.finding)}};
+          {"finding", analysis::outcome_name(m.outcome)}};
 }
 
 ordered_json to_json(const analysis::Side& side) {
@@ -198,7 +198,7 @@ std::string render_comparison_markdown(const Comparison& comparison) {
   for (const Measure& m : comparison.measures) {
     out += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", m.name, number(m.base),
                        number(m.next), m.unit, change_text(m.ratio), interval_text(m),
-                       finding_text(m.finding));
+                       outcome_text(m.outcome));
   }
   Unit unit = unit_of(comparison.per);
   out += fmt::format("\n{}\n\n", changes_heading(comparison));

@@ -107,12 +107,12 @@ class Search {
       Tested& tested = found_[asked[i].first];
       Measure& measure = asked[i].second ? tested.self : tested.total;
       measure.p = adjusted[i];
-      measure.finding = comparison_.descriptive
-                            ? Finding::descriptive
-                            : find(measure, adjusted[i], comparison_.floor, false);
+      measure.outcome = comparison_.descriptive
+                            ? Outcome::descriptive
+                            : outcome_of(measure, adjusted[i], comparison_.floor, false);
       bool changed = comparison_.descriptive
                          ? beyond_sampling_error(measure)
-                         : measure.finding == Finding::higher || measure.finding == Finding::lower;
+                         : measure.outcome == Outcome::higher || measure.outcome == Outcome::lower;
       (asked[i].second ? tested.self_changed : tested.total_changed) = changed;
     }
   }

@@ -58,9 +58,9 @@ class Measures {
     if (most <= 0) return;
     Measure measure =
         make_measure(std::move(id), std::move(name), std::move(unit), base, next, most * 1e-6);
-    measure.finding = comparison_.descriptive ? Finding::descriptive
-                                              : find(measure, measure.p, comparison_.floor,
-                                                     within_floor(base, next, most * 1e-6));
+    measure.outcome = comparison_.descriptive ? Outcome::descriptive
+                                              : outcome_of(measure, measure.p, comparison_.floor,
+                                                           within_floor(base, next, most * 1e-6));
     comparison_.measures.push_back(std::move(measure));
   }
 
@@ -160,19 +160,19 @@ std::string sentence_of(const Comparison& comparison) {
   const Measure* cpu = main_measure(comparison);
   if (cpu == nullptr) return "The runs hold no CPU time to compare.";
   std::string what = cpu->name + " per " + std::string(per_name(comparison.per));
-  switch (cpu->finding) {
-    case Finding::higher:
-    case Finding::lower:
+  switch (cpu->outcome) {
+    case Outcome::higher:
+    case Outcome::lower:
       return fmt::format("{} changed by {} (95 % interval {:+.1f} to {:+.1f} %).", what,
                          percent_change(*cpu), (cpu->low - 1) * 100, (cpu->high - 1) * 100);
-    case Finding::no_change:
+    case Outcome::no_change:
       return fmt::format("{} did not change: the difference is certainly within ±{:.1f} %.", what,
                          comparison.floor * 100);
-    case Finding::undecided:
+    case Outcome::undecided:
       return fmt::format(
           "{}: no change shown ({}), but these runs cannot exclude one ({:+.1f} to {:+.1f} %).",
           what, percent_change(*cpu), (cpu->low - 1) * 100, (cpu->high - 1) * 100);
-    case Finding::descriptive:
+    case Outcome::descriptive:
       return fmt::format(
           "{}: {}. With one run on a side this describes those runs; it does not show a change.",
           what, percent_change(*cpu));
@@ -194,17 +194,17 @@ std::string_view per_name(Per per) {
   return "";
 }
 
-std::string_view finding_name(Finding finding) {
-  switch (finding) {
-    case Finding::higher:
+std::string_view outcome_name(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::higher:
       return "higher";
-    case Finding::lower:
+    case Outcome::lower:
       return "lower";
-    case Finding::no_change:
+    case Outcome::no_change:
       return "no_change";
-    case Finding::undecided:
+    case Outcome::undecided:
       return "undecided";
-    case Finding::descriptive:
+    case Outcome::descriptive:
       return "descriptive";
   }
   return "";

@@ -22,14 +22,14 @@ namespace assay::analysis {
 enum class Per : uint8_t { request, second, share };
 std::string_view per_name(Per per);  // "request"
 
-enum class Finding : uint8_t {
+enum class Outcome : uint8_t {
   higher,
   lower,
   no_change,    // certainly within the floor (two one-sided tests)
   undecided,    // neither shown
   descriptive,  // one run a side: no statement can be made
 };
-std::string_view finding_name(Finding finding);
+std::string_view outcome_name(Outcome outcome);
 
 // One number of both sides. `ratio` is new over base.
 struct Measure {
@@ -42,7 +42,7 @@ struct Measure {
   double low = 0;  // 95 % interval of the ratio
   double high = 0;
   double p = 1;
-  Finding finding = Finding::undecided;
+  Outcome outcome = Outcome::undecided;
 };
 
 enum class ChangeKind : uint8_t { changed, appeared, vanished, moved };

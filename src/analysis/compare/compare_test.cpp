@@ -98,7 +98,7 @@ TEST(Compare, ADearerFunctionIsNamedAndItsCallersAreNot) {
   EXPECT_EQ(out.per, Per::request);
   const Change* lookup = change_of(out, "lookup");
   ASSERT_NE(lookup, nullptr);
-  EXPECT_EQ(lookup->time.finding, Finding::higher);
+  EXPECT_EQ(lookup->time.outcome, Outcome::higher);
   EXPECT_LT(lookup->time.low, 1.3);
   EXPECT_GT(lookup->time.high, 1.3);
   EXPECT_EQ(lookup->callers.front(), "serve");
@@ -127,8 +127,8 @@ TEST(Compare, CodeThatOnlyMovedIsNoChange) {
   ASSERT_NE(gone, nullptr);
   EXPECT_EQ(gone->kind, ChangeKind::moved);
   EXPECT_EQ(gone->partner, "parse_fast");
-  EXPECT_NE(measure_of(out, "cpu_per_request").finding, Finding::higher);
-  EXPECT_NE(measure_of(out, "cpu_per_request").finding, Finding::lower);
+  EXPECT_NE(measure_of(out, "cpu_per_request").outcome, Outcome::higher);
+  EXPECT_NE(measure_of(out, "cpu_per_request").outcome, Outcome::lower);
 }
 
 TEST(Compare, NewAndVanishedFunctionsAreListed) {
@@ -145,17 +145,17 @@ TEST(Compare, NewAndVanishedFunctionsAreListed) {
 TEST(Compare, OneRunASideIsDescriptive) {
   Comparison out = Drawn(5).comparison(kServer, with({"main", "serve", "lookup"}, 2), 1);
   EXPECT_TRUE(out.descriptive);
-  EXPECT_EQ(measure_of(out, "cpu_per_request").finding, Finding::descriptive);
+  EXPECT_EQ(measure_of(out, "cpu_per_request").outcome, Outcome::descriptive);
   EXPECT_THAT(out.sentence, HasSubstr("one run on a side"));
   EXPECT_NE(change_of(out, "lookup"), nullptr);
 }
 
 TEST(Compare, NoChangeIsSaidOnlyWhenItIsShown) {
   // Twenty runs with 2 % between them can exclude 2 %; three cannot.
-  EXPECT_EQ(measure_of(Drawn(6).comparison(kServer, kServer, 40), "cpu_per_request").finding,
-            Finding::no_change);
-  EXPECT_EQ(measure_of(Drawn(7).comparison(kServer, kServer, 2), "cpu_per_request").finding,
-            Finding::undecided);
+  EXPECT_EQ(measure_of(Drawn(6).comparison(kServer, kServer, 40), "cpu_per_request").outcome,
+            Outcome::no_change);
+  EXPECT_EQ(measure_of(Drawn(7).comparison(kServer, kServer, 2), "cpu_per_request").outcome,
+            Outcome::undecided);
 }
 
 TEST(Compare, FindsTenPercentInTenRuns) {

@@ -37,10 +37,10 @@ Measure make_measure(std::string id, std::string name, std::string unit,
   return out;
 }
 
-Finding find(const Measure& measure, double p, double floor, bool within_floor) {
-  if (p < 0.05 && measure.low > 1 + floor) return Finding::higher;
-  if (p < 0.05 && measure.high < 1 / (1 + floor)) return Finding::lower;
-  return within_floor ? Finding::no_change : Finding::undecided;
+Outcome outcome_of(const Measure& measure, double p, double floor, bool within_floor) {
+  if (p < 0.05 && measure.low > 1 + floor) return Outcome::higher;
+  if (p < 0.05 && measure.high < 1 / (1 + floor)) return Outcome::lower;
+  return within_floor ? Outcome::no_change : Outcome::undecided;
 }
 
 double divisor(const RunValues& run, Per per) {

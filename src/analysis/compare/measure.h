@@ -14,7 +14,7 @@ Measure make_measure(std::string id, std::string name, std::string unit,
                      std::span<const double> base, std::span<const double> next, double least);
 
 // Decides by p (adjusted, where it was one of many), interval and floor.
-Finding find(const Measure& measure, double p, double floor, bool within_floor);
+Outcome outcome_of(const Measure& measure, double p, double floor, bool within_floor);
 
 // What a run's time is divided by, and shown in.
 double divisor(const RunValues& run, Per per);
