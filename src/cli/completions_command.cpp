@@ -107,7 +107,7 @@ std::string command_names(const std::vector<CompletedCommand>& commands) {
 }
 
 // The shell functions that the tables below call, by what they offer.
-constexpr const char* kBashFunctions = R"(
+constexpr const char* kBashFunctions = R"sh(
 _assay_words() { COMPREPLY=($(compgen -W "$1" -- "$word")); }
 _assay_files() { COMPREPLY=($(compgen "$@" -- "$word")); compopt -o filenames 2>/dev/null; }
 _assay_runs() { _assay_files -f -X '!*.assay'; COMPREPLY+=($(compgen -d -- "$word")); }
@@ -123,7 +123,7 @@ _assay_ports() {
                                (cat / proc / net / tcp / proc / net / tcp6 2 > / dev / null)
                                    _assay_words "$list"
 }
-)";
+)sh";
 
 std::string bash_values(Values values, const std::vector<std::string>& words) {
   switch (values) {
@@ -173,7 +173,7 @@ std::string bash_script(const CLI::App& root, const std::vector<CompletedCommand
   }
   options += "    *) echo '-h --help --version' ;;\n  esac\n}\n";
   out += options;
-  out += fmt::format(R"(
+  out += fmt::format(R"sh(
 _assay() {{
   local word=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD - 1]}} command= i
   COMPREPLY=()
@@ -194,12 +194,12 @@ _assay() {{
 }
 }
 complete -F _assay assay
-)",
+)sh",
                      command_names(commands), values, command_names(commands), arguments);
-return out;
+  return out;
 }
 
-constexpr const char* kZshFunctions = R"(
+constexpr const char* kZshFunctions = R"sh(
 _assay_pids() { local -a pids=(/proc/<1->(N:t)); compadd -a pids }
 _assay_names() { local -a names=(${(fu)" $(cat / proc / [0 - 9] * / comm 2 >
                                            / dev / null) "}); compadd -a names }
@@ -288,7 +288,7 @@ std::string fish_values(Values values, const std::vector<std::string>& words) {
 }
 
 std::string fish_script(const CLI::App& root, const std::vector<CompletedCommand>& commands) {
-  std::string out = R"(# fish completion for assay, printed by `assay completions fish`.
+  std::string out = R"sh(# fish completion for assay, printed by `assay completions fish`.
 function __assay_ports
     cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | while read -l _number address _remote state _rest
         test "$state" = 0A; and math 0x(string split -r -m 1 : -- $address)[2]
@@ -297,28 +297,27 @@ end
 
 complete -c assay -f
 complete -c assay -s h -l help -d 'show help'
-)";
-  std::string none = fmt::format("not __fish_seen_subcommand_from {}", command_names(commands));
-  out += fmt::format("complete -c assay -n '{}' -l version -d 'show the version'\n", none);
-  for (const CompletedCommand& command : commands) {
-    out += fmt::format("complete -c assay -n '{}' -a {} -d '{}'\n", none, command.name,
-                       command.description);
-    std::string seen = fmt::format("__fish_seen_subcommand_from {}", command.name);
-    for (const CompletedOption& option : command.options) {
-      std::string names, value;
-      for (const std::string& name : option.names) {
-        names += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
-        if (takes_value(root, command.name, name)) value = fish_values(option.values, option.words);
-      }
-      if (names.find(" -l help") != std::string::npos) continue;  // offered everywhere
-      out += fmt::format("complete -c assay -n '{}'{}{} -d '{}'\n", seen, names, value,
-                         option.description);
+)sh";
+std::string none = fmt::format("not __fish_seen_subcommand_from {}", command_names(commands));
+out += fmt::format("complete -c assay -n '{}' -l version -d 'show the version'\n", none);
+for (const CompletedCommand& command : commands) {
+  out += fmt::format("complete -c assay -n '{}' -a {} -d '{}'\n", none, command.name,
+                     command.description);
+  std::string seen = fmt::format("__fish_seen_subcommand_from {}", command.name);
+  for (const CompletedOption& option : command.options) {
+    std::string names, value;
+    for (const std::string& name : option.names) {
+      names += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+      if (takes_value(root, command.name, name)) value = fish_values(option.values, option.words);
     }
-    if (command.argument != Values::none)
-      out +=
-          fmt::format("complete -c assay -n '{}' -k -a '(__fish_complete_suffix .assay)'\n", seen);
+    if (names.find(" -l help") != std::string::npos) continue;  // offered everywhere
+    out += fmt::format("complete -c assay -n '{}'{}{} -d '{}'\n", seen, names, value,
+                       option.description);
   }
-  return out;
+  if (command.argument != Values::none)
+    out += fmt::format("complete -c assay -n '{}' -k -a '(__fish_complete_suffix .assay)'\n", seen);
+}
+return out;
 }
 
 class CompletionsCommand final : public Command {
