@@ -72,6 +72,7 @@ CompletedCommand read_command(const CLI::App& app) {
   command.name = app.get_name();
   command.description = plain(app.get_description());
   for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;  // hidden from --help as well
     CompletedOption out;
     for (const std::string& name : option->get_snames()) out.names.push_back("-" + name);
     for (const std::string& name : option->get_lnames()) out.names.push_back("--" + name);
@@ -111,17 +112,14 @@ constexpr const char* kBashFunctions = R"sh(
 _assay_words() { COMPREPLY=($(compgen -W "$1" -- "$word")); }
 _assay_files() { COMPREPLY=($(compgen "$@" -- "$word")); compopt -o filenames 2>/dev/null; }
 _assay_runs() { _assay_files -f -X '!*.assay'; COMPREPLY+=($(compgen -d -- "$word")); }
-_assay_pids() { _assay_words "$(cd /proc && echo [0-9]*)";
-}
-_assay_names() {
-  _assay_words "$(cat /proc/[0-9]*/comm 2>/dev/null | sort -u | tr '\n' ' ')";
-}
+_assay_pids() { _assay_words "$(cd /proc && echo [0-9]*)"; }
+_assay_names() { _assay_words "$(cat /proc/[0-9]*/comm 2>/dev/null | sort -u | tr '\n' ' ')"; }
 _assay_ports() {
-  local _ address state list = while read - r _ address _ state _;
-  do
-    [[$state == 0A]]&& list += " $((16#${address##*:}))" done < <
-                               (cat / proc / net / tcp / proc / net / tcp6 2 > / dev / null)
-                                   _assay_words "$list"
+  local _ address state list=
+  while read -r _ address _ state _; do
+    [[ $state == 0A ]] && list+=" $((16#${address##*:}))"
+  done < <(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null)
+  _assay_words "$list"
 }
 )sh";
 
@@ -155,7 +153,7 @@ bool takes_value(const CLI::App& root, const std::string& command, const std::st
 std::string bash_script(const CLI::App& root, const std::vector<CompletedCommand>& commands) {
   std::string out = "# bash completion for assay, printed by `assay completions bash`.\n";
   out += kBashFunctions;
-  std::string options = "_assay_options() {\n  case $1 in\n", values, arguments, launching;
+  std::string options = "_assay_options() {\n  case $1 in\n", values, arguments;
   for (const CompletedCommand& command : commands) {
     std::vector<std::string> names;
     for (const CompletedOption& option : command.options) {
@@ -169,7 +167,6 @@ std::string bash_script(const CLI::App& root, const std::vector<CompletedCommand
     options += fmt::format("    {}) echo '{}' ;;\n", command.name, joined(names));
     if (command.argument != Values::none)
       arguments += fmt::format("    {}) {} ;;\n", command.name, bash_values(command.argument, {}));
-    if (command.launches) launching += (launching.empty() ? "" : "|") + command.name;
   }
   options += "    *) echo '-h --help --version' ;;\n  esac\n}\n";
   out += options;
@@ -187,12 +184,11 @@ _assay() {{
   case "$command $previous" in
 {}  esac
   if [[ -z $command && $word != -* ]]; then _assay_words '{}'; return; fi
-  if [[ $word == -* ]]; then _assay_words "$(_assay_options "$command")";
-                     return; fi case $command in{}*) _assay_words "$(_assay_options " $command ")";
-  ;
+  if [[ $word == -* ]]; then _assay_words "$(_assay_options "$command")"; return; fi
+  case $command in
+{}    *) _assay_words "$(_assay_options "$command")" ;;
   esac
-}
-}
+}}
 complete -F _assay assay
 )sh",
                      command_names(commands), values, command_names(commands), arguments);
@@ -201,17 +197,17 @@ complete -F _assay assay
 
 constexpr const char* kZshFunctions = R"sh(
 _assay_pids() { local -a pids=(/proc/<1->(N:t)); compadd -a pids }
-_assay_names() { local -a names=(${(fu)" $(cat / proc / [0 - 9] * / comm 2 >
-                                           / dev / null) "}); compadd -a names }
-    _assay_ports() {
+_assay_names() { local -a names=(${(fu)"$(cat /proc/[0-9]*/comm 2>/dev/null)"}); compadd -a names }
+_assay_ports() {
   local -a ports fields
   local line
-  for line in ${(f)"$(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null)"};
-  do
-    fields = (${ = line}) [[$fields [4] == 0A]]&& ports +=
-        ($((16 #${fields[2]## * : }))) done compadd - a ports
+  for line in ${(f)"$(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null)"}; do
+    fields=(${=line})
+    [[ $fields[4] == 0A ]] && ports+=($((16#${fields[2]##*:})))
+  done
+  compadd -a ports
 }
-)";
+)sh";
 
 std::string zsh_values(Values values, const std::vector<std::string>& words) {
   switch (values) {
@@ -298,26 +294,27 @@ end
 complete -c assay -f
 complete -c assay -s h -l help -d 'show help'
 )sh";
-std::string none = fmt::format("not __fish_seen_subcommand_from {}", command_names(commands));
-out += fmt::format("complete -c assay -n '{}' -l version -d 'show the version'\n", none);
-for (const CompletedCommand& command : commands) {
-  out += fmt::format("complete -c assay -n '{}' -a {} -d '{}'\n", none, command.name,
-                     command.description);
-  std::string seen = fmt::format("__fish_seen_subcommand_from {}", command.name);
-  for (const CompletedOption& option : command.options) {
-    std::string names, value;
-    for (const std::string& name : option.names) {
-      names += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
-      if (takes_value(root, command.name, name)) value = fish_values(option.values, option.words);
+  std::string none = fmt::format("not __fish_seen_subcommand_from {}", command_names(commands));
+  out += fmt::format("complete -c assay -n '{}' -l version -d 'show the version'\n", none);
+  for (const CompletedCommand& command : commands) {
+    out += fmt::format("complete -c assay -n '{}' -a {} -d '{}'\n", none, command.name,
+                       command.description);
+    std::string seen = fmt::format("__fish_seen_subcommand_from {}", command.name);
+    for (const CompletedOption& option : command.options) {
+      std::string names, value;
+      for (const std::string& name : option.names) {
+        names += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+        if (takes_value(root, command.name, name)) value = fish_values(option.values, option.words);
+      }
+      if (names.find(" -l help") != std::string::npos) continue;  // offered everywhere
+      out += fmt::format("complete -c assay -n '{}'{}{} -d '{}'\n", seen, names, value,
+                         option.description);
     }
-    if (names.find(" -l help") != std::string::npos) continue;  // offered everywhere
-    out += fmt::format("complete -c assay -n '{}'{}{} -d '{}'\n", seen, names, value,
-                       option.description);
+    if (command.argument != Values::none)
+      out +=
+          fmt::format("complete -c assay -n '{}' -k -a '(__fish_complete_suffix .assay)'\n", seen);
   }
-  if (command.argument != Values::none)
-    out += fmt::format("complete -c assay -n '{}' -k -a '(__fish_complete_suffix .assay)'\n", seen);
-}
-return out;
+  return out;
 }
 
 class CompletionsCommand final : public Command {
