@@ -54,7 +54,9 @@ TEST(Tree, IsInPreorderWithItsFunctions) {
   for (size_t i = 1; i < depth.size(); ++i) {
     path.resize(static_cast<size_t>(depth[i] - 1));
     path.push_back(tree.texts["name"][static_cast<size_t>(tree.numbers["function"][i])]);
-    if (path.size() == 4) EXPECT_EQ(path[0] + ">" + path[1], "main>work");
+    if (path.size() == 4) {
+      EXPECT_EQ(path[0] + ">" + path[1], "main>work");
+    }
   }
 }
 

@@ -134,11 +134,13 @@ export class FlameCanvas {
     const wide = right - left;
     this.boxes.push({ frame, x: left, y, w: wide });
     const gap = wide > 3 ? 1 : 0;
-    context.globalAlpha = style.dimmed(frame) ? 0.28 : 1;
+    const dimmed = style.dimmed(frame);
+    context.globalAlpha = dimmed ? 0.38 : 1;
     context.fillStyle = style.fill(frame);
     context.fillRect(left, y, wide - gap, kRowHeight - 1);
     if (style.hatched(frame) && wide > 6) hatch(context, left, y, wide - gap, kRowHeight - 1, style.background);
     if (wide >= 26) {
+      context.globalAlpha = dimmed ? 0.72 : 1;
       context.fillStyle = style.text(frame);
       context.fillText(this.fit(context, style.name(frame), wide - 9), left + 4, y + kRowHeight / 2);
     }

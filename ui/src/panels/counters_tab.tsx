@@ -56,6 +56,7 @@ export function CountersTab() {
   const answer = useAnswer(`series ${run.id}`, () => run.series());
   const lines = useMemo(() => (answer.value ? readLines(answer.value) : []), [answer.value]);
   if (answer.error) return <div class="empty">{answer.error}</div>;
+  if (!answer.value) return <p class="loading">Reading counters …</p>;
   const ownerOf = (line: Line): string => {
     if (line.scope === 1) return run.meta.processes[line.owner] ? `${run.meta.processes[line.owner].comm} ${run.meta.processes[line.owner].pid}` : "";
     if (line.scope === 2) return run.meta.threads[line.owner] ? `${run.meta.threads[line.owner].name} ${run.meta.threads[line.owner].tid}` : "";

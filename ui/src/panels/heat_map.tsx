@@ -9,7 +9,10 @@ import { digits, duration, seconds } from "../format.ts";
 import { useView } from "../hooks.ts";
 import type { HeatShape } from "../time/scale.ts";
 
-export const kHeatHeight = 84;
+// Low windows leave more room to what is below.
+export function heatHeight(): number {
+  return window.innerHeight < 820 ? 58 : 84;
+}
 
 // By bin: ns in the state. "blocked": all kinds of it.
 export function heatValues(timeline: Timeline, wanted: string): Float64Array {
@@ -45,6 +48,7 @@ interface Props {
 export function HeatMap({ width, shape, values, error }: Props) {
   const { dark, state, store, run, found } = useView();
   const canvas = useRef<HTMLCanvasElement>(null);
+  const height = heatHeight();
   const most = values ? values.reduce((a, b) => Math.max(a, b), 0) : 0;
   useLayoutEffect(() => {
     if (!canvas.current || !values) return;
@@ -75,11 +79,11 @@ export function HeatMap({ width, shape, values, error }: Props) {
         <select aria-label="What the heat map counts" value={state.heat} onChange={(event) => store.set({ heat: event.currentTarget.value })}>
           {states.filter((id) => id).map((id) => <option key={id} value={id}>{id === "blocked" ? "blocked, not poll" : kStateNames[id] ?? id}</option>)}
         </select>
-        <small class="muted">{duration(shape.columnNs)} a column<br />{duration(shape.rowNs)} a row{found ? ", found only" : ""}<br />0 – {digits(most / shape.rowNs)} threads</small>
+        <small class="muted">{duration(shape.columnNs)} × {duration(shape.rowNs)}{found ? ", found" : ""}<br />0 – {digits(most / shape.rowNs)} threads</small>
         <i class={"ramp" + (dark ? " dark" : "")} aria-hidden="true" />
       </div>
-      <div class="lane-box" style={{ height: `${kHeatHeight}px` }}>
-        {error ? <p class="muted pad">{error}</p> : <canvas ref={canvas} width={shape.columns} height={shape.rows} style={{ width: `${width}px`, height: `${kHeatHeight}px` }}
+      <div class="lane-box" style={{ height: `${height}px` }}>
+        {error ? <p class="muted pad">{error}</p> : <canvas ref={canvas} width={shape.columns} height={shape.rows} style={{ width: `${width}px`, height: `${height}px` }}
                 role="img" aria-label={`Heat map of threads ${kStateNames[state.heat] ?? state.heat} over ${duration(run.meta.window_ns)}`}
                 onMouseMove={onMove} onMouseLeave={() => showDetails(null)} />}
         {values && most === 0 && <p class="over muted">no thread was {kStateNames[state.heat] ?? state.heat} in this run or selection</p>}

@@ -10,7 +10,7 @@ import { useView } from "../hooks.ts";
 import { asRate, kLoadScope, readLines, type Line } from "../time/load_series.ts";
 import { heatValues } from "./heat_map.tsx";
 
-const kHeight = 50;
+const kHeight = 42;
 
 interface Curve {
   name: string;

@@ -52,6 +52,7 @@ export function LocksTab() {
   }, [report]);
   const nameOf = (row: LockRow): string => names.get(row.address) ?? (row.waiters[0] ? `in ${nearestOwn(tree, row.waiters[0].node)}` : "");
   if (answer.error) return <div class="empty">{answer.error}</div>;
+  if (!answer.value) return <p class="loading">Counting waits …</p>;
   if (!run.meta.has_waits) return <div class="empty">This run holds no waits, so it says nothing of locks.</div>;
   const thread = (id: number): string => (run.meta.threads[id] ? `${run.meta.threads[id].name} (${run.meta.threads[id].tid})` : "a thread outside the target");
   return (

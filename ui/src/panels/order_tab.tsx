@@ -99,6 +99,7 @@ export function OrderTab() {
     setSeen({ of: runs, from, to: from + size });
   };
   if (answer.error) return <div class="empty">{answer.error}</div>;
+  if (!runs && threads.length) return <p class="loading">Putting the thread's time in order …</p>;
   if (!threads.length) return <div class="empty">This run names no threads.</div>;
   return (
     <div class="tab-body">

@@ -44,6 +44,7 @@ export function SourceTab() {
   const text = useAnswer(`source ${run.id} ${chosen?.file}`, () =>
     chosen ? run.source(chosen.file, first, Math.min(last + kAround, first + 4999)) : Promise.resolve({ file: "", from: 1, origin: "none", lines: [] as string[] }));
   if (answer.error) return <div class="empty">{answer.error}</div>;
+  if (!answer.value) return <p class="loading">Reading lines …</p>;
   if (!chosen) return <div class="empty">No source lines: the modules of this run have no debug information, or nothing is selected. <br />Programs built with <code>-g</code>, or with their debug packages installed, have them.</div>;
   const known = text.value && text.value.file === chosen.file ? text.value : null;
   const total = files.reduce((sum, f) => sum + f.self, 0);

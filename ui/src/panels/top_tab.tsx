@@ -42,6 +42,7 @@ function LinesTable() {
   }, [answer.value, state.metric, state.search]);
   const most = rows.reduce((a, r) => Math.max(a, r.total), 0);
   if (answer.error) return <div class="empty">{answer.error}</div>;
+  if (!answer.value) return <p class="loading">Reading lines …</p>;
   return (
     <DataTable label="Lines by time" rows={rows} sort={state.sort} onSort={(sort) => store.set({ sort }, true)} rowKey={(row) => `${row.file}:${row.line}`}
       onRow={(row) => store.set({ tab: "source", file: row.file })}

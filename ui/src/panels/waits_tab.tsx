@@ -44,11 +44,12 @@ export function WaitsTab() {
   }, [answer.value, state.only]);
   const all = rows.reduce((sum, row) => sum + row.total, 0);
   if (answer.error) return <div class="empty">{answer.error}</div>;
+  if (!answer.value) return <p class="loading">Counting waits …</p>;
   if (!run.meta.has_waits) return <div class="empty">This run holds no waits: it was imported, or only CPU time was captured. <br />A capture with <code>assay record</code> has them.</div>;
   return (
     <div class="tab-body">
       <div class="tools">
-        <span class="tools-note">{duration(all)} in {count(rows.reduce((sum, row) => sum + row.count, 0))} waits on {count(answer.value?.scalars.all ?? 0)} paths{state.only ? `, only ${kStateNames[state.only]}` : ""}</span>
+        <span class="tools-note">{duration(all)} off the CPU on {count(answer.value?.scalars.all ?? 0)} paths{state.only ? `, only ${kStateNames[state.only]}` : ""}</span>
         {!run.live && <span class="muted">{kWholeRunNote}</span>}
       </div>
       <div class={"split" + (chosen ? " two" : "")}>
