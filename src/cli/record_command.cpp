@@ -112,6 +112,11 @@ class RecordCommand final : public Command {
                      "Write run.assay, the report and per process .oncpu/.offcpu .folded and .svg "
                      "into this directory")
         ->type_name("DIR");
+    parser
+        ->add_option("--backend", backend_,
+                     "How events are recorded: auto (default: bpf where it may be used), bpf, perf")
+        ->check(CLI::IsMember({"auto", "bpf", "perf"}))
+        ->type_name("BACKEND");
     parser->add_flag("--overwrite", options_.overwrite, "Replace the run file if it exists");
     parser->add_flag("--no-wakeups", no_wakeups_,
                      "Do not trace wake-ups: cheaper on very switch-heavy servers");
@@ -158,6 +163,9 @@ class RecordCommand final : public Command {
     options_.duration_ns = *duration_ns;
     options_.warmup_ns = *warmup_ns;
     options_.frequency_hz = frequency_;
+    options_.backend = backend_ == "bpf"    ? session::Backend::bpf
+                       : backend_ == "perf" ? session::Backend::perf
+                                            : session::Backend::automatic;
     options_.wakeups = !no_wakeups_;
     options_.source = !no_source_;
     options_.output = output_.empty() ? default_output(options_.target_text) : output_;
@@ -216,6 +224,7 @@ class RecordCommand final : public Command {
   std::string warmup_ = "0";
   std::string output_;
   std::string out_dir_;
+  std::string backend_ = "auto";
   int frequency_ = 99;
   bool no_wakeups_ = false;
   bool no_source_ = false;
