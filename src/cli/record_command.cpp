@@ -91,6 +91,15 @@ std::string progress_text(const session::RecordProgress& state) {
                      format_count(state.waits), format_count(state.lost));
 }
 
+// For tests and bench/bpf_truth: ASSAY_BPF_CHECK=report,cache,truth makes the BPF backend check
+// itself and tell what it counted.
+session::BpfCheck wanted_check(std::string_view text) {
+  session::BpfCheck check;
+  check.cache = text.find("cache") != std::string_view::npos;
+  if (text.find("truth") != std::string_view::npos) check.truth_one_in = 1;
+  return check;
+}
+
 class RecordCommand final : public Command {
  public:
   explicit RecordCommand(CLI::App* parser) : Command(parser) {
@@ -168,6 +177,7 @@ class RecordCommand final : public Command {
                                             : session::Backend::automatic;
     options_.wakeups = !no_wakeups_;
     options_.source = !no_source_;
+    if (const char* check = getenv("ASSAY_BPF_CHECK")) options_.bpf_check = wanted_check(check);
     options_.output = output_.empty() ? default_output(options_.target_text) : output_;
     if (!out_dir_.empty()) {
       std::error_code error;
@@ -186,6 +196,7 @@ class RecordCommand final : public Command {
       int written = fill_out_dir();
       if (code == kDone) code = written;
     }
+    if (getenv("ASSAY_BPF_CHECK") != nullptr) say(stderr, "{}", session::to_text(outcome.bpf));
     if (!quiet_) {
       int shown = show_report();
       if (code == kDone) code = shown;

@@ -121,4 +121,36 @@ BpfReport BpfBackend::report(const BpfEvidence& evidence) const {
           programs_->ring_bytes()};
 }
 
+std::string to_text(const BpfReport& report) {
+  namespace bpf = capture::bpf;
+  static constexpr std::pair<int, const char*> kNames[] = {
+      {bpf::kCountSwitches, "switches"},
+      {bpf::kCountWaits, "waits"},
+      {bpf::kCountSamples, "samples"},
+      {bpf::kCountHits, "cache_hits"},
+      {bpf::kCountWalks, "walks"},
+      {bpf::kCountUncached, "uncached"},
+      {bpf::kCountRaw, "raw"},
+      {bpf::kCountRawLimited, "raw_limited"},
+      {bpf::kCountRingFull, "ring_full"},
+      {bpf::kCountStackLost, "stacks_lost"},
+      {bpf::kCountNoMemory, "no_memory"},
+      {bpf::kCountNoCache, "no_cache"},
+      {bpf::kCountChecked, "cache_checked"},
+      {bpf::kCountWrong, "cache_wrong"},
+      {bpf::kCountMissedIn, "missed_in"},
+  };
+  std::string text;
+  for (auto [counter, name] : kNames)
+    text += fmt::format("{} {}\n", name, report.counters[static_cast<size_t>(counter)]);
+  text += fmt::format("stacks {}\nraw_stacks {}\nframe_pointer_stacks {}\n", report.stacks,
+                      report.raw_stacks, report.frame_pointer_stacks);
+  text += fmt::format("table_bytes {}\nring_bytes {}\n", report.table_bytes, report.ring_bytes);
+  text += fmt::format("compared {}\n", report.truth.compared);
+  for (const auto& [cause, count] : report.truth.differences)
+    text += fmt::format("differs {} {}\n", count, cause);
+  if (!report.truth.first_difference.empty()) text += report.truth.first_difference + "\n";
+  return text;
+}
+
 }  // namespace assay::session

@@ -38,6 +38,9 @@ struct BpfReport {
   size_t table_bytes = 0, ring_bytes = 0;
 };
 
+// One line for each number: "name value".
+std::string to_text(const BpfReport& report);
+
 class BpfBackend {
  public:
   struct Options {

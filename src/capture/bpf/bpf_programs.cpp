@@ -16,6 +16,7 @@ Result<std::unique_ptr<BpfPrograms>> BpfPrograms::load(const BpfOptions&) {
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <numeric>
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -57,19 +58,27 @@ Error explain(const char* what, int code) {
   return {text, remedy, code};
 }
 
-// The tracepoint's fourth argument came with Linux 5.18.
-bool switch_tells_state() {
+// What the running kernel's tracepoints look like.
+struct KernelTypes {
+  bool switch_tells_state = false;  // sched_switch has a fourth argument, since Linux 5.18
+  bool has_schedule_exit = false;   // sched_exit_tp is there, since 6.14
+};
+
+KernelTypes read_kernel_types() {
+  KernelTypes found;
   btf* types = btf__load_vmlinux_btf();
-  if (types == nullptr) return false;
-  bool tells = false;
+  if (types == nullptr) return found;
   int id = btf__find_by_name_kind(types, "btf_trace_sched_switch", BTF_KIND_TYPEDEF);
   if (id > 0) {
-    const btf_type* type = btf__type_by_id(types, btf__type_by_id(types, static_cast<uint32_t>(id))->type);
+    const btf_type* type = btf__type_by_id(types, static_cast<uint32_t>(id));
+    type = btf__type_by_id(types, type->type);
     if (type != nullptr && btf_is_ptr(type)) type = btf__type_by_id(types, type->type);
-    tells = type != nullptr && btf_is_func_proto(type) && btf_vlen(type) >= 5;
+    found.switch_tells_state = type != nullptr && btf_is_func_proto(type) && btf_vlen(type) >= 5;
   }
+  found.has_schedule_exit =
+      btf__find_by_name_kind(types, "btf_trace_sched_exit_tp", BTF_KIND_TYPEDEF) > 0;
   btf__free(types);
-  return tells;
+  return found;
 }
 
 class Mapped {
@@ -131,6 +140,8 @@ class LoadedPrograms final : public BpfPrograms {
     std::unique_ptr<BpfRing> ring;
   };
 
+  uint64_t counter(uint32_t which) const;
+  void watch_exits();
   Result<void> create_rings();
   Result<void> attach_samples(const perf_event_attr& on_cpu);
   void take(int cpu, std::span<const std::byte> record, Pressure pressure, Batch& batch);
@@ -145,18 +156,24 @@ class LoadedPrograms final : public BpfPrograms {
   std::vector<bpf_link*> links_;
   bpf_link* iterator_ = nullptr;
   uint64_t told_lost_ = 0;
+  bool has_schedule_exit_ = false;
+  bool watches_exits_ = false;
+  std::mutex links_mutex_;
 };
 
 Result<void> LoadedPrograms::open() {
   last_words.clear();
   libbpf_set_print(keep_words);
+  KernelTypes kernel = read_kernel_types();
   skeleton_.reset(assay_bpf__open());
   if (!skeleton_) return std::unexpected(explain("the BPF programs cannot be opened", errno));
   skeleton_->rodata->follow_children = options_.children;
   skeleton_->rodata->trace_wakeups = options_.wakeups;
   skeleton_->rodata->check_cache = options_.check_cache;
   skeleton_->rodata->truth_one_in = options_.truth_one_in;
-  skeleton_->rodata->has_prev_state = switch_tells_state();
+  skeleton_->rodata->has_prev_state = kernel.switch_tells_state;
+  has_schedule_exit_ = kernel.has_schedule_exit;
+  bpf_program__set_autoload(skeleton_->progs.on_schedule_exit, has_schedule_exit_);
   if (options_.truth_one_in > 0) skeleton_->rodata->raw_per_slice = 1000;
   int possible = libbpf_num_possible_cpus();
   if (possible < 1) return fail("the number of CPUs is not known");
@@ -165,8 +182,8 @@ Result<void> LoadedPrograms::open() {
   ring_bytes_ = std::bit_floor(std::clamp(share, kSmallestRing, kLargestRing));
   if (int code = assay_bpf__load(skeleton_.get()); code != 0)
     return std::unexpected(explain("the kernel does not take the BPF programs", -code));
-  auto ranges = map_array(bpf_map__fd(skeleton_->maps.ranges),
-                          sizeof(bpf::range) * bpf::kMostRanges);
+  auto ranges =
+      map_array(bpf_map__fd(skeleton_->maps.ranges), sizeof(bpf::range) * bpf::kMostRanges);
   if (!ranges) return std::unexpected(ranges.error());
   ranges_ = std::move(*ranges);
   return create_rings();
@@ -192,14 +209,14 @@ Result<void> LoadedPrograms::create_rings() {
 
 Result<void> LoadedPrograms::attach(const perf_event_attr& on_cpu) {
   last_words.clear();
+  std::lock_guard lock(links_mutex_);
   // Births and deaths first, so that no process slips through.
   for (bpf_program* program :
        {skeleton_->progs.on_fork, skeleton_->progs.on_exec, skeleton_->progs.on_exit,
         skeleton_->progs.on_waking, skeleton_->progs.on_switch}) {
     if (program == skeleton_->progs.on_waking && !options_.wakeups) continue;
     bpf_link* link = bpf_program__attach(program);
-    if (link == nullptr)
-      return std::unexpected(explain("a BPF program cannot be attached", errno));
+    if (link == nullptr) return std::unexpected(explain("a BPF program cannot be attached", errno));
     links_.push_back(link);
   }
   iterator_ = bpf_program__attach_iter(skeleton_->progs.list_open_waits, nullptr);
@@ -222,6 +239,7 @@ Result<void> LoadedPrograms::attach_samples(const perf_event_attr& on_cpu) {
 }
 
 void LoadedPrograms::detach() {
+  std::lock_guard lock(links_mutex_);
   for (auto it = links_.rbegin(); it != links_.rend(); ++it) bpf_link__destroy(*it);
   links_.clear();
 }
@@ -241,8 +259,8 @@ void LoadedPrograms::update_process(pid_t pid, uint64_t code) {
 uint32_t* LoadedPrograms::new_chunk(uint32_t number) {
   LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
   constexpr uint32_t kBytes = bpf::kChunkWords * sizeof(uint32_t);
-  UniqueFd fd(bpf_map_create(BPF_MAP_TYPE_ARRAY, "assay_tables", sizeof(uint32_t), kBytes, 1,
-                             &options));
+  UniqueFd fd(
+      bpf_map_create(BPF_MAP_TYPE_ARRAY, "assay_tables", sizeof(uint32_t), kBytes, 1, &options));
   if (!fd.valid()) return nullptr;
   auto memory = map_array(fd.get(), kBytes);
   if (!memory) return nullptr;
@@ -253,14 +271,15 @@ uint32_t* LoadedPrograms::new_chunk(uint32_t number) {
   return static_cast<uint32_t*>(chunks_.back().at());
 }
 
+uint64_t LoadedPrograms::counter(uint32_t which) const {
+  std::vector<uint64_t> values(static_cast<size_t>(libbpf_num_possible_cpus()));
+  bpf_map_lookup_elem(bpf_map__fd(skeleton_->maps.counters), &which, values.data());
+  return std::accumulate(values.begin(), values.end(), uint64_t{0});
+}
+
 BpfCounters LoadedPrograms::counters() const {
   BpfCounters sums{};
-  std::vector<uint64_t> values(static_cast<size_t>(libbpf_num_possible_cpus()));
-  for (uint32_t i = 0; i < bpf::kCounters; ++i) {
-    if (bpf_map_lookup_elem(bpf_map__fd(skeleton_->maps.counters), &i, values.data()) != 0)
-      continue;
-    for (uint64_t value : values) sums[i] += value;
-  }
+  for (uint32_t i = 0; i < bpf::kCounters; ++i) sums[i] = counter(i);
   return sums;
 }
 
@@ -284,14 +303,23 @@ std::vector<bpf::wait_record> LoadedPrograms::open_waits() {
   return waits;
 }
 
+// From the reader's thread: whoever notices first need not wait for the consumer.
+void LoadedPrograms::watch_exits() {
+  watches_exits_ = true;
+  std::lock_guard lock(links_mutex_);
+  if (links_.empty()) return;  // detached already
+  bpf_link* link = bpf_program__attach(skeleton_->progs.on_schedule_exit);
+  if (link != nullptr) links_.push_back(link);
+}
+
 void LoadedPrograms::drain(Pressure pressure, Batch& batch) {
   for (Ring& ring : rings_) {
-    bool sane = ring.ring->drain([&](std::span<const std::byte> record) {
-      take(ring.cpu, record, pressure, batch);
-    });
+    bool sane = ring.ring->drain(
+        [&](std::span<const std::byte> record) { take(ring.cpu, record, pressure, batch); });
     if (!sane) ++batch.malformed;
   }
-  uint64_t lost = counters()[bpf::kCountRingFull];
+  if (has_schedule_exit_ && !watches_exits_ && counter(bpf::kCountMissedIn) > 0) watch_exits();
+  uint64_t lost = counter(bpf::kCountRingFull);
   if (lost > told_lost_) batch.ring_losses.push_back({-1, false, lost - told_lost_});
   told_lost_ = lost;
 }

@@ -1,8 +1,8 @@
 // What the BPF programs and their reader agree on: records, map values, limits.
 //
 // Read as C by the programs and as C++ by the capture; depends on nothing but linux/types.h.
-// A record begins like one of perf's (type, size), so that both kinds travel in one Batch; the types
-// are beyond perf's. All times are CLOCK_MONOTONIC.
+// A record begins like one of perf's (type, size), so that both kinds travel in one Batch; the
+// types are beyond perf's. All times are CLOCK_MONOTONIC.
 #pragma once
 
 #include <linux/types.h>
@@ -13,18 +13,18 @@ namespace assay::capture::bpf {
 
 enum {
   kMostFrames = 512,
-  kWindowBytes = 8192,   // of the stack that are read at once
-  kMostWords = 88,       // stack words that a cached walk may depend on
-  kWays = 8,             // cached walks of a thread
+  kWindowBytes = 8192,  // of the stack that are read at once
+  kMostWords = 88,      // stack words that a cached walk may depend on
+  kWays = 8,            // cached walks of a thread
   kKernelFrames = 64,
-  kRawBytes = 16384,     // stack copied for a walk that the program cannot do, at most
+  kRawBytes = 16384,  // stack copied for a walk that the program cannot do, at most
   kSmallRawBytes = 4096,
   kChunkWords = 65536,   // of the pool of unwind tables
   kMostChunks = 1024,    // 256 MB of them
   kMostRanges = 131072,  // mapped ranges of all processes
   kMostRangesOfOne = 4096,
   kMostProcesses = 16384,
-  kIndexCountBits = 9,   // low bits of an index word: how many rows the page has
+  kIndexCountBits = 9,  // low bits of an index word: how many rows the page has
 };
 
 enum record_type {
@@ -54,9 +54,9 @@ enum wait_flag {
 struct wait_record {
   struct head head;
   __u32 tid, tgid;
-  __u64 out;    // when it left the CPU; 0: before anyone looked
-  __u64 woken;  // 0: nobody was seen to wake it
-  __u64 arg;    // the system call's first argument
+  __u64 out;                       // when it left the CPU; 0: before anyone looked
+  __u64 woken;                     // 0: nobody was seen to wake it
+  __u64 arg;                       // the system call's first argument
   __u32 user_stack, kernel_stack;  // ids of earlier records; 0: none
   __u32 waker_tid, waker_stack;
   __u32 owner;    // tid that the mutex names; 0: none
@@ -109,8 +109,8 @@ struct kernel_record {
 };
 
 struct raw_regs {  // struct pt_regs of x86-64
-  __u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp,
-      ss;
+  __u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags,
+      sp, ss;
 };
 
 struct raw_record {
@@ -175,6 +175,7 @@ enum counter {
   kCountNoCache,     // threads without a cache
   kCountChecked,     // hits that were walked again (check mode)
   kCountWrong,       // and differed
+  kCountMissedIn,    // threads that left a CPU nobody had seen them come to
   kCountSamples,
   kCountWaits,
   kCounters,

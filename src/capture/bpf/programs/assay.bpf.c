@@ -101,6 +101,45 @@ static __always_inline u32 mutex_owner(struct pt_regs *regs, u64 address) {
   return owner;
 }
 
+static __always_inline void fill_wait(struct wait_record *record, struct task_struct *task,
+                                      struct thread *thread, u64 now) {
+  record->head.type = kRecordWait;
+  record->head.cpu = bpf_get_smp_processor_id();
+  record->head.size = sizeof *record;
+  record->head.time = now;
+  record->tid = task->pid;
+  record->tgid = task->tgid;
+  record->out = thread->out;
+  record->woken = thread->woken;
+  record->arg = thread->arg;
+  record->user_stack = thread->user_stack;
+  record->kernel_stack = thread->kernel_stack;
+  record->waker_tid = thread->waker_tid;
+  record->waker_stack = thread->waker_stack;
+  record->owner = thread->owner;
+  record->syscall = thread->syscall;
+  record->flags = thread->flags;
+}
+
+// Writes the wait that ends now.
+static __always_inline void end_wait(struct task_struct *task, struct thread *thread, u64 now) {
+  void *ring = ring_here();
+  struct wait_record *record =
+      ring ? bpf_ringbuf_reserve(ring, sizeof(struct wait_record), 0) : 0;
+  if (record) {
+    fill_wait(record, task, thread, now);
+    bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+    count(kCountWaits);
+  } else {
+    count(kCountRingFull);
+  }
+  thread->seen = 1;
+  thread->out = 0;
+  thread->woken = 0;
+  thread->waker_tid = 0;
+  thread->waker_stack = 0;
+}
+
 static __always_inline void leave_cpu(void *ctx, struct task_struct *prev, bool preempted,
                                       u32 state, u64 now) {
   struct found_stack found = {};
@@ -109,6 +148,10 @@ static __always_inline void leave_cpu(void *ctx, struct task_struct *prev, bool 
   if (!thread || (state & TASK_DEAD)) return;
   struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(prev);
   if (!regs) return;
+  if (thread->out) {  // nobody saw it come: the wait is over now at the latest
+    count(kCountMissedIn);
+    end_wait(prev, thread, now);
+  }
   long number = regs->orig_ax;
   bool in_syscall = number >= 0 && number < NO_SYSCALL;
   u32 kind = preempted                      ? kKeyPreempted
@@ -131,45 +174,22 @@ static __always_inline void leave_cpu(void *ctx, struct task_struct *prev, bool 
   if (found.once) thread->flags |= kWaitOnce;
 }
 
-static __always_inline void fill_wait(struct wait_record *record, struct task_struct *task,
-                                      struct thread *thread, u64 now) {
-  record->head.type = kRecordWait;
-  record->head.cpu = bpf_get_smp_processor_id();
-  record->head.size = sizeof *record;
-  record->head.time = now;
-  record->tid = task->pid;
-  record->tgid = task->tgid;
-  record->out = thread->out;
-  record->woken = thread->woken;
-  record->arg = thread->arg;
-  record->user_stack = thread->user_stack;
-  record->kernel_stack = thread->kernel_stack;
-  record->waker_tid = thread->waker_tid;
-  record->waker_stack = thread->waker_stack;
-  record->owner = thread->owner;
-  record->syscall = thread->syscall;
-  record->flags = thread->flags;
-}
-
 static __always_inline void enter_cpu(struct task_struct *next, u64 now) {
   if (next->flags & PF_KTHREAD) return;
   struct thread *thread = thread_of(next);
   if (!thread || (thread->seen && thread->out == 0)) return;
-  void *ring = ring_here();
-  struct wait_record *record =
-      ring ? bpf_ringbuf_reserve(ring, sizeof(struct wait_record), 0) : 0;
-  if (record) {
-    fill_wait(record, next, thread, now);
-    bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
-    count(kCountWaits);
-  } else {
-    count(kCountRingFull);
-  }
-  thread->seen = 1;
-  thread->out = 0;
-  thread->woken = 0;
-  thread->waker_tid = 0;
-  thread->waker_stack = 0;
+  end_wait(next, thread, now);
+}
+
+// Some kernels do not show the switches away from some tasks, and with them the switch to the next.
+// Where that was noticed (a thread left without having come), this tells that the current thread has
+// come.
+SEC("tp_btf/sched_exit_tp")
+int on_schedule_exit(u64 *ctx) {
+  struct task_struct *task = bpf_get_current_task_btf();
+  struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+  if (thread && thread->out) end_wait(task, thread, bpf_ktime_get_ns());
+  return 0;
 }
 
 SEC("tp_btf/sched_switch")
