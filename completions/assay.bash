@@ -8,7 +8,7 @@ _assay_options() {
   local target='--pid --name --exe --port --cgroup --no-children'
   case $1 in
     record)
-      echo "$target --for --warmup --freq --output -o --overwrite --no-wakeups --per-task --unprivileged --no-source --debuginfod --quiet -q --json --help -h"
+      echo "$target --for --warmup --freq --output -o --overwrite --backend --no-wakeups --per-task --unprivileged --no-source --debuginfod --quiet -q --json --help -h"
       ;;
     report) echo "--format --json --output -o --pid --tid --pool --help -h" ;;
     diff) echo "--vs --per --format --output -o --fail-on --help -h" ;;
@@ -29,6 +29,7 @@ _assay_value() {
     --port) _assay_reply "$(_assay_listening_ports)" ;;
     --for | --warmup | --timeout) _assay_reply '10s 30s 1m 5m' ;;
     --method | -X) _assay_reply 'GET HEAD POST PUT PATCH DELETE OPTIONS' ;;
+    --backend) _assay_reply 'auto bpf perf' ;;
     --per) _assay_reply 'request second share' ;;
     --vs) COMPREPLY=($(compgen -f -X '!*.assay' -- "$_assay_word")) ;;
     --freq) _assay_reply '49 99 199 499 999' ;;

@@ -35,6 +35,7 @@ complete -c assay -n '__fish_seen_subcommand_from record' -l warmup -x -a '1s 3s
 complete -c assay -n '__fish_seen_subcommand_from record' -l freq -x -a '49 99 199 499 999' -d 'samples per second and CPU'
 complete -c assay -n '__fish_seen_subcommand_from record' -s o -l output -r -F -d 'run file'
 complete -c assay -n '__fish_seen_subcommand_from record' -l overwrite -d 'replace an existing run'
+complete -c assay -n '__fish_seen_subcommand_from record' -l backend -x -a 'auto bpf perf' -d 'how events are recorded'
 complete -c assay -n '__fish_seen_subcommand_from record' -l no-wakeups -d 'do not trace wake-ups'
 complete -c assay -n '__fish_seen_subcommand_from record' -l per-task -d 'follow threads instead of all CPUs'
 complete -c assay -n '__fish_seen_subcommand_from record' -l unprivileged -d 'capture as an ordinary user would'

@@ -54,6 +54,12 @@ Result<std::unique_ptr<BpfBackend>> BpfBackend::open(const os::Capabilities& mac
   return backend;
 }
 
+Result<void> try_bpf(const os::Capabilities& machine) {
+  auto backend = BpfBackend::open(machine, {});
+  if (!backend) return std::unexpected(backend.error());
+  return {};
+}
+
 void BpfBackend::join(AddressSpaces& spaces, unwind::Unwinder& unwinder) {
   tables_ = std::make_unique<BpfTables>(*programs_, spaces, unwinder);
 }

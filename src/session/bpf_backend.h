@@ -41,6 +41,9 @@ struct BpfReport {
 // One line for each number: "name value".
 std::string to_text(const BpfReport& report);
 
+// Whether the backend can be used here: loads the programs and drops them. An Error says why not.
+Result<void> try_bpf(const os::Capabilities& machine);
+
 class BpfBackend {
  public:
   struct Options {
