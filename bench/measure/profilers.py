@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 from .workloads import Unavailable
@@ -104,21 +105,29 @@ class Nothing(Profiler):
 
 
 class Assay(Profiler):
-    name = "assay record (both views)"
     output = "run.assay"
 
-    def __init__(self, build):
+    def __init__(self, build, backend):
         self.program = os.path.abspath(f"{build}/src/assay")
+        self.backend = backend
+        self.name = f"assay record, {backend}"
 
     def check(self):
         if not os.access(self.program, os.X_OK):
             raise Unavailable(f"{self.program} is not built; try: make")
         help_text = subprocess.run([self.program, "record", "--help"], capture_output=True, text=True)
-        if "--pid" not in help_text.stdout:
-            raise Unavailable("this build of assay has no record command")
+        if "--backend" not in help_text.stdout:
+            raise Unavailable("this build of assay has no choice of backends")
+        with tempfile.TemporaryDirectory(prefix="assay-bench-") as directory:
+            tried = subprocess.run([self.program, "record", "--backend", self.backend, "--quiet", "-o",
+                                    os.path.join(directory, "probe.assay"), "--", "true"],
+                                   capture_output=True, text=True)
+        if tried.returncode != 0:
+            raise Unavailable(tried.stderr.strip().splitlines()[0])
 
     def command(self, pid, path):
-        return [self.program, "record", "--pid", str(pid), "--for", "1h", "-o", path, "--quiet"]
+        return [self.program, "record", "--backend", self.backend, "--pid", str(pid), "--for", "1h", "-o", path,
+                "--quiet"]
 
     def events(self, path):
         report = subprocess.run([self.program, "report", path, "--format", "json"], capture_output=True, text=True)
@@ -179,7 +188,8 @@ class Bpftrace(Profiler):
 def all_profilers(build):
     return [
         Nothing(),
-        Assay(build),
+        Assay(build, "bpf"),
+        Assay(build, "perf"),
         Perf("perf record -F 99 -g", ["-F", "99", "-g"]),
         Perf("perf record -e cs -c 1 -g", ["-e", "cs", "-c", "1", "-g"]),
         Bpftrace(),

@@ -19,6 +19,7 @@ def summary(measurements):
         "ratio_low": low,
         "ratio_high": high,
         "per_cpu_ratio": middle("per_cpu_ratio"),
+        "added_ns": middle("added_ns"),
         "throughput": middle("throughput"),
         "switches": middle("switches"),
         "cpu_share": middle("cpu_share"),
@@ -38,7 +39,7 @@ def human(value, unit=""):
     return f"{value:.0f} {unit}".rstrip()
 
 
-HEAD = ("", "throughput / nothing", "quartiles", "cost", "per CPU s", "own CPU", "peak RSS", "file", "events", "bytes/event")
+HEAD = ("", "throughput / nothing", "quartiles", "cost", "per CPU s", "added ns", "own CPU", "peak RSS", "file", "events", "bytes/event")
 
 
 def row(name, s):
@@ -49,12 +50,16 @@ def row(name, s):
         f"{s['ratio_low']:.3f}-{s['ratio_high']:.3f}" if attached else "",
         f"{(1 - s['ratio']) * 100:+.1f} %" if attached else "",
         f"{s['per_cpu_ratio']:.3f}" if attached else "",
+        f"{s['added_ns']:.0f}" if attached else "",
         f"{s['cpu_share'] * 100:.1f} %" if attached else "",
         human(s["rss_bytes"], "B") if attached else "",
         human(s["bytes"], "B") if attached else "",
         human(s["events"]) if attached else "",
         f"{s['bytes_per_event']:.1f}" if s["bytes_per_event"] else "-" if attached else "",
     )
+
+
+SWITCH_PEERS = ("perf record -e cs -c 1 -g", "bpftrace off-CPU")
 
 
 def print_table(workload, what, unit, summaries):
@@ -79,6 +84,11 @@ def promises(results, assay, perf_switches):
         if theirs:
             yield (f"{workload}: both views cost {cost * 100:.1f} %, no more than perf's off-CPU view alone "
                    f"({(1 - theirs['ratio']) * 100:.1f} %)", ours["ratio"] >= theirs["ratio"])
+        peers = {n: s["added_ns"] for n, s in summaries.items() if n in SWITCH_PEERS}
+        if workload.startswith("switch-heavy") and peers:
+            cheapest = min(peers, key=peers.get)
+            yield (f"{workload}: {ours['added_ns']:.0f} ns added per switch, at most half of {cheapest}'s "
+                   f"{peers[cheapest]:.0f}", ours["added_ns"] * 2 <= peers[cheapest])
         if workload == "moderate":
             yield f"{workload}: costs {cost * 100:.1f} %, under 2 % at ≤ 10k switches/s", cost < 0.02
         yield f"{workload}: peak RSS {human(ours['rss_bytes'], 'B')}, under 150 MB", ours["rss_bytes"] < 150e6

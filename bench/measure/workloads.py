@@ -10,6 +10,7 @@ import shutil
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -131,6 +132,7 @@ class PingPong(Workload):
     what = "lab/pingpong_server --pin: two threads on one CPU hand a byte to and fro"
     unit = "round trips"
     work_us = 0
+    depth = 0
 
     def __init__(self, build):
         self.program = f"{build}/lab/pingpong_server"
@@ -142,7 +144,8 @@ class PingPong(Workload):
     def start(self, work_us):
         self.directory = tempfile.TemporaryDirectory(prefix="assay-bench-")
         counter = os.path.join(self.directory.name, "round_trips")
-        command = [self.program, "--pin", "--for", "100000", "--work-us", str(work_us), "--counter", counter]
+        command = [self.program, "--pin", "--for", "100000", "--work-us", str(work_us), "--counter", counter,
+                   "--depth", str(self.depth)]
         try:
             process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         except FileNotFoundError:
@@ -155,6 +158,58 @@ class PingPong(Workload):
 
     def done(self):
         return struct.unpack("Q", self.counter[:])[0]
+
+
+class DeepPingPong(PingPong):
+    """The same 32 calls deeper in the stack."""
+
+    name = "switch-heavy, deep"
+    what = "lab/pingpong_server --pin --depth 32: the same with 32 more frames on each stack"
+    depth = 32
+
+
+class Memcached(Workload):
+    """memcached with four threads under a load of small gets and sets from sockets of ours."""
+
+    name = "memcached"
+    what = "memcached -t 4, gets and sets over 16 connections"
+    unit = "commands"
+
+    def __enter__(self):
+        if not shutil.which("memcached"):
+            raise Unavailable("memcached is missing; try: scripts/install-deps")
+        self.port = free_port()
+        server = subprocess.Popen(["memcached", "-t", "4", "-l", "127.0.0.1", "-p", str(self.port), "-u", "nobody",
+                                   "-U", "0"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.processes = [server]
+        self.pid = server.pid
+        self.connect()
+        load = os.path.join(os.path.dirname(os.path.abspath(__file__)), "memcached_load.py")
+        self.processes.append(subprocess.Popen([sys.executable, load, str(self.port)]))
+        time.sleep(1)
+        return self
+
+    def __exit__(self, *details):
+        self.processes.reverse()
+        super().__exit__(*details)
+        self.client.close()
+
+    def connect(self):
+        for _ in range(50):
+            try:
+                self.client = socket.create_connection(("127.0.0.1", self.port), timeout=5)
+                return
+            except OSError:
+                time.sleep(0.1)
+        raise RuntimeError("memcached did not answer within 5 s")
+
+    def done(self):
+        self.client.sendall(b"stats\r\n")
+        reply = b""
+        while not reply.endswith(b"END\r\n"):
+            reply += self.client.recv(65536)
+        values = dict(line.split()[1:3] for line in reply.splitlines() if line.startswith(b"STAT"))
+        return int(values[b"cmd_get"]) + int(values[b"cmd_set"])
 
 
 class ModerateSwitching(PingPong):
@@ -182,4 +237,4 @@ class ModerateSwitching(PingPong):
 
 
 def all_workloads(build):
-    return [Redis(), PingPong(build), ModerateSwitching(build)]
+    return [Redis(), Memcached(), PingPong(build), DeepPingPong(build), ModerateSwitching(build)]

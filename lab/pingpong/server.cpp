@@ -3,6 +3,7 @@
 // Two threads (pinned to one CPU with --pin) hand a byte to and fro over two pipes: every hand-off
 // is a context switch and nothing else, the worst case for a profiler of waits. --work-us puts
 // about so much fixed arithmetic into every round trip; --rate N paces it to N switches a second.
+// --depth N makes both threads switch N calls deeper in the stack.
 // Prints "ready PID" when it runs, then one JSON line at the end:
 // {"round_trips":N,"seconds":S,"switches":N}
 // --counter FILE keeps the round trips so far in FILE, 8 bytes, for a reader that maps it.
@@ -30,6 +31,7 @@ struct Options {
   long seconds = 5;
   long rate = 0;  // switches a second; 0: as many as there can be
   long work_us = 0;
+  long depth = 0;
   bool pin = false;
   std::string counter;
 };
@@ -84,6 +86,17 @@ std::atomic<uint64_t>* make_counter(const std::string& path) {
   return new (page) std::atomic<uint64_t>(0);
 }
 
+// Calls `body` that many calls deeper; what each call keeps makes it a real frame.
+template <class Body>
+[[gnu::noinline]] long descend(long left, const Body& body) {
+  volatile long own[2] = {left, left + 1};
+  if (left <= 0) {
+    body();
+    return own[0];
+  }
+  return descend(left - 1, body) + own[1];
+}
+
 void pong(int in, int out) {
   pthread_setname_np(pthread_self(), "pong");
   char byte;
@@ -126,11 +139,12 @@ Options parse_options(int argc, char** argv) {
     long* value = name == "--for"       ? &options.seconds
                   : name == "--rate"    ? &options.rate
                   : name == "--work-us" ? &options.work_us
+                  : name == "--depth"   ? &options.depth
                                         : nullptr;
     if (!value || i + 1 >= argc) {
       std::fprintf(stderr,
                    "usage: pingpong_server [--for SECONDS] [--rate SWITCHES] [--work-us N] [--pin] "
-                   "[--counter FILE]\n");
+                   "[--depth N] [--counter FILE]\n");
       std::exit(2);
     }
     *value = std::atol(argv[++i]);
@@ -147,12 +161,13 @@ int main(int argc, char** argv) {
   int there[2], back[2];
   if (pipe(there) != 0 || pipe(back) != 0) die("pipe");
   std::atomic<uint64_t>* trips = make_counter(options.counter);
-  std::thread other(pong, there[0], back[1]);
+  std::thread other(
+      [&] { g_sink = static_cast<uint64_t>(descend(options.depth, [&] { pong(there[0], back[1]); })); });
   std::printf("ready %d\n", static_cast<int>(getpid()));
   std::fflush(stdout);
 
   long begin = now_ns();
-  ping(there[1], back[0], options, *trips);
+  g_sink = static_cast<uint64_t>(descend(options.depth, [&] { ping(there[1], back[0], options, *trips); }));
   double seconds = static_cast<double>(now_ns() - begin) / 1e9;
   close(there[1]);
   other.join();

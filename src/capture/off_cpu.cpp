@@ -109,12 +109,13 @@ void OffCpu::running_sample(ThreadId thread, TimeNs time) {
   }
 }
 
-void OffCpu::woken(ThreadId thread, TimeNs time, ThreadId waker) {
+void OffCpu::woken(ThreadId thread, TimeNs time, ThreadId waker, model::StackId waker_stack) {
   ThreadState* state = find(thread);
   if (state == nullptr || state->was_woken) return;
   state->was_woken = true;
   state->woken_at = time;
   state->waker = waker;
+  state->waker_stack = waker_stack;
 }
 
 Wait OffCpu::make_wait(ThreadId thread, const ThreadState& state, TimeNs end, bool open_end) const {
@@ -129,6 +130,7 @@ Wait OffCpu::make_wait(ThreadId thread, const ThreadState& state, TimeNs end, bo
     wait.set(WaitFlag::runqueue_known);
     wait.runqueue_ns = std::clamp<TimeNs>(end - state.woken_at, 0, wait.duration_ns);
     wait.waker = state.waker;
+    wait.waker_stack = state.waker_stack;
   }
   if (state.newborn) wait.set(WaitFlag::new_thread);
   if (state.open_start) wait.set(WaitFlag::open_start);
@@ -140,6 +142,7 @@ Wait OffCpu::make_wait(ThreadId thread, const ThreadState& state, TimeNs end, bo
       wait.syscall = state.site.syscall;
       wait.arg = state.site.arg;
       wait.fd_kind = state.site.fd_kind;
+      wait.owner = state.site.owner;
     }
   } else if (!state.newborn) {
     wait.stack = lost_stack_;

@@ -23,6 +23,7 @@ struct WaitSite {
   uint16_t syscall = model::kNoSyscall;
   uint64_t arg = 0;
   model::FdKind fd_kind = model::FdKind::none;
+  model::ThreadId owner = model::Wait::kNoOwner;  // of the lock it waits for
 };
 
 struct OffCpuCounts {
@@ -55,7 +56,8 @@ class OffCpu {
   void switched_out(model::ThreadId thread, TimeNs time, bool preempted);
   void switched_in(model::ThreadId thread, TimeNs time);
   void running_sample(model::ThreadId thread, TimeNs time);
-  void woken(model::ThreadId thread, TimeNs time, model::ThreadId waker);
+  void woken(model::ThreadId thread, TimeNs time, model::ThreadId waker,
+             model::StackId waker_stack = {});
 
   // Closes what is open. `ran_throughout` is asked for threads without a single record: did it run
   // (or was it ready to run) rather than wait?
@@ -79,6 +81,7 @@ class OffCpu {
     TimeNs since = 0;  // when the wait began, or when it began to run
     TimeNs woken_at = 0;
     model::ThreadId waker = model::Wait::kNoWaker;
+    model::StackId waker_stack;
     WaitSite site;
   };
 

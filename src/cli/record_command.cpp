@@ -94,6 +94,15 @@ std::string progress_text(const session::RecordProgress& state) {
                      format_count(state.waits), format_count(state.lost));
 }
 
+// For tests and bench/bpf_truth: ASSAY_BPF_CHECK=report,cache,truth makes the BPF backend check
+// itself and tell what it counted.
+session::BpfCheck wanted_check(std::string_view text) {
+  session::BpfCheck check;
+  check.cache = text.find("cache") != std::string_view::npos;
+  if (text.find("truth") != std::string_view::npos) check.truth_one_in = 1;
+  return check;
+}
+
 class RecordCommand final : public Command {
  public:
   explicit RecordCommand(CLI::App* parser) : Command(parser) {
@@ -128,6 +137,11 @@ class RecordCommand final : public Command {
                      "Write run.assay, the report and per process .oncpu/.offcpu .folded and .svg "
                      "into this directory")
         ->type_name("DIR");
+    parser
+        ->add_option("--backend", backend_,
+                     "How events are recorded: auto (default: bpf where it may be used), bpf, perf")
+        ->check(CLI::IsMember({"auto", "bpf", "perf"}))
+        ->type_name("BACKEND");
     parser->add_flag("--overwrite", options_.overwrite, "Replace the run file if it exists");
     parser->add_flag("--no-wakeups", no_wakeups_,
                      "Do not trace wake-ups: cheaper on very switch-heavy servers");
@@ -181,8 +195,12 @@ class RecordCommand final : public Command {
     options_.duration_ns = *duration_ns;
     options_.warmup_ns = *warmup_ns;
     options_.frequency_hz = frequency_;
+    options_.backend = backend_ == "bpf"    ? session::Backend::bpf
+                       : backend_ == "perf" ? session::Backend::perf
+                                            : session::Backend::automatic;
     options_.wakeups = !no_wakeups_;
     options_.source = !no_source_;
+    if (const char* check = getenv("ASSAY_BPF_CHECK")) options_.bpf_check = wanted_check(check);
     options_.output = output_.empty() ? default_output(options_.target_text) : output_;
     if (!out_dir_.empty()) {
       std::error_code error;
@@ -201,6 +219,7 @@ class RecordCommand final : public Command {
       int written = fill_out_dir();
       if (code == kDone) code = written;
     }
+    if (getenv("ASSAY_BPF_CHECK") != nullptr) say(stderr, "{}", session::to_text(outcome.bpf));
     if (!quiet_) {
       int shown = show_report();
       if (code == kDone) code = shown;
@@ -240,6 +259,7 @@ class RecordCommand final : public Command {
   std::string ready_timeout_ = "30s";
   std::string output_;
   std::string out_dir_;
+  std::string backend_ = "auto";
   int frequency_ = 99;
   bool no_wakeups_ = false;
   bool no_source_ = false;

@@ -11,7 +11,7 @@ namespace assay::model {
 // sets.
 struct RunInfo {
   std::string assay_version;
-  std::string backend;           // "perf_event"
+  std::string backend;           // "bpf", "perf_event"
   std::string target;            // as asked for: "--port 8000"
   std::string command_line;      // Assay's own
   std::string oncpu_event;       // "cycles", "cpu-clock"

@@ -62,7 +62,10 @@ struct Wait {
   FdKind fd_kind = FdKind::none;
   uint64_t arg = 0;            // futex address, file descriptor, or the syscall's first argument
   ThreadId waker{0xffffffff};  // who ended it, when seen and part of the target
+  StackId waker_stack;         // where the waker ended it; the empty stack when not known
+  ThreadId owner{0xffffffff};  // who held the lock when the thread began to wait, when known
   static constexpr ThreadId kNoWaker{0xffffffff};
+  static constexpr ThreadId kNoOwner{0xffffffff};
 
   bool has(WaitFlag flag) const { return flags & static_cast<uint16_t>(flag); }
   void set(WaitFlag flag) { flags |= static_cast<uint16_t>(flag); }

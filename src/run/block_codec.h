@@ -70,9 +70,10 @@ class BlockEncoder {
   Result<std::span<const uint8_t>> compress();
 
   std::unique_ptr<ZSTD_CCtx_s, size_t (*)(ZSTD_CCtx_s*)> zstd_;
-  std::array<ByteWriter, 9> columns_;
+  std::array<ByteWriter, 12> columns_;
   std::unique_ptr<Dictionary<uint64_t>> shapes_;
   std::unique_ptr<Dictionary<Object>> objects_;
+  std::unique_ptr<Dictionary<uint64_t>> waker_stacks_;
   ByteWriter raw_;
   std::vector<size_t> cuts_;  // where columns and planes end in raw_
   std::vector<uint8_t> compressed_;

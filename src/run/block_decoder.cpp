@@ -41,13 +41,15 @@ namespace {
 
 struct RawBlock {
   size_t rows = 0;
+  size_t column_count = 0;
   TimeNs base = 0;
   std::array<ByteReader, kMaxColumns> lists;     // thread runs and dictionaries
   std::array<PlaneReader, kMaxColumns> columns;  // one number a row
 };
 
-Result<RawBlock> open_raw(std::span<const uint8_t> raw, uint8_t kind, size_t known_columns,
-                          uint32_t per_row_columns) {
+// A block may have fewer columns than are known, down to `fewest_columns`: the rest came later.
+Result<RawBlock> open_raw(std::span<const uint8_t> raw, uint8_t kind, size_t fewest_columns,
+                          size_t known_columns, uint32_t per_row_columns) {
   ByteReader in(raw);
   RawBlock block;
   if (in.varint() != kind) return fail("it holds another kind of block");
@@ -57,9 +59,10 @@ Result<RawBlock> open_raw(std::span<const uint8_t> raw, uint8_t kind, size_t kno
   block.rows = static_cast<size_t>(rows);
   block.base = in.signed_varint();
   uint64_t columns = in.varint();
-  if (in.bad() || columns < known_columns || columns > kMaxColumns) {
+  if (in.bad() || columns < fewest_columns || columns > kMaxColumns) {
     return fail("its column count is impossible");
   }
+  block.column_count = static_cast<size_t>(columns);
   std::array<uint64_t, kMaxColumns> sizes{};
   for (size_t i = 0; i < columns; ++i) sizes[i] = in.varint();
   for (size_t i = 0; i < columns; ++i) {
@@ -116,6 +119,16 @@ struct Object {
   uint64_t arg;
 };
 
+Result<std::vector<model::StackId>> read_stacks(ByteReader column) {
+  std::vector<model::StackId> stacks;
+  while (column.remaining() != 0) {
+    uint64_t stack = column.varint();
+    if (column.bad() || stack > UINT32_MAX) return fail("its stacks are damaged");
+    stacks.push_back({static_cast<uint32_t>(stack)});
+  }
+  return stacks;
+}
+
 Result<std::vector<Shape>> read_shapes(ByteReader column) {
   std::vector<Shape> shapes;
   while (column.remaining() != 0) {
@@ -166,15 +179,12 @@ Result<void> BlockDecoder::decode_raw(std::span<const uint8_t> raw,
                                       std::vector<model::Sample>& rows) {
   using namespace sample_layout;
   rows.clear();
-  auto block = open_raw(raw, kKind, kColumnCount, kPerRowColumns);
+  auto block = open_raw(raw, kKind, kColumnCount, kColumnCount, kPerRowColumns);
   if (!block) return std::unexpected(block.error());
   auto& columns = block->columns;
-  std::vector<model::StackId> stacks;
-  while (block->lists[kStacks].remaining() != 0) {
-    uint64_t stack = block->lists[kStacks].varint();
-    if (block->lists[kStacks].bad() || stack > UINT32_MAX) return fail("its stacks are damaged");
-    stacks.push_back({static_cast<uint32_t>(stack)});
-  }
+  auto read = read_stacks(block->lists[kStacks]);
+  if (!read) return std::unexpected(read.error());
+  const std::vector<model::StackId>& stacks = *read;
   rows.reserve(block->rows);
   ThreadRuns runs(block->lists[kThreadRuns]);
   model::Sample row;
@@ -197,13 +207,16 @@ Result<void> BlockDecoder::decode_raw(std::span<const uint8_t> raw,
                                       std::vector<model::Wait>& rows) {
   using namespace wait_layout;
   rows.clear();
-  auto block = open_raw(raw, kKind, kColumnCount, kPerRowColumns);
+  auto block = open_raw(raw, kKind, kFewestColumns, kColumnCount, kPerRowColumns);
   if (!block) return std::unexpected(block.error());
   auto& columns = block->columns;
   auto shapes = read_shapes(block->lists[kShapes]);
   if (!shapes) return std::unexpected(shapes.error());
   auto objects = read_objects(block->lists[kObjects]);
   if (!objects) return std::unexpected(objects.error());
+  bool tells_holders = block->column_count >= kColumnCount;
+  auto waker_stacks = read_stacks(block->lists[kWakerStacks]);
+  if (!waker_stacks) return std::unexpected(waker_stacks.error());
   rows.reserve(block->rows);
   ThreadRuns runs(block->lists[kThreadRuns]);
   TimeNs previous_end = 0;
@@ -226,6 +239,13 @@ Result<void> BlockDecoder::decode_raw(std::span<const uint8_t> raw,
     row.fd_kind = (*objects)[object].fd_kind;
     row.arg = (*objects)[object].arg;
     row.waker = {static_cast<uint32_t>(waker - 1)};
+    if (tells_holders) {
+      uint64_t stack = columns[kWakerStackIndex].next(), owner = columns[kOwner].next();
+      if (stack >= waker_stacks->size() || owner > UINT32_MAX)
+        return fail("row {} refers to nothing", i);
+      row.waker_stack = (*waker_stacks)[stack];
+      row.owner = {static_cast<uint32_t>(owner - 1)};
+    }
     if (!is_storable(row)) return fail("row {} has impossible times", i);
     previous_end = row.start + row.duration_ns;
     rows.push_back(row);

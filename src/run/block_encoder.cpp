@@ -69,7 +69,8 @@ class BlockEncoder::Dictionary {
 BlockEncoder::BlockEncoder()
     : zstd_(ZSTD_createCCtx(), ZSTD_freeCCtx),
       shapes_(std::make_unique<Dictionary<uint64_t>>()),
-      objects_(std::make_unique<Dictionary<Object>>()) {
+      objects_(std::make_unique<Dictionary<Object>>()),
+      waker_stacks_(std::make_unique<Dictionary<uint64_t>>()) {
   ZSTD_CCtx_setParameter(zstd_.get(), ZSTD_c_compressionLevel, kZstdLevel);
   ZSTD_CCtx_setParameter(zstd_.get(), ZSTD_c_checksumFlag, 1);
 }
@@ -80,6 +81,7 @@ void BlockEncoder::begin_columns() {
   for (ByteWriter& column : columns_) column.clear();
   shapes_->clear();
   objects_->clear();
+  waker_stacks_->clear();
 }
 
 Result<std::span<const uint8_t>> BlockEncoder::seal(uint8_t kind, size_t rows, TimeNs base,
@@ -190,6 +192,9 @@ Result<std::span<const uint8_t>> BlockEncoder::encode(std::span<const model::Wai
       columns_[kObjectIndex].varint(
           objects_->index_of(object, row.arg ^ uint64_t{static_cast<uint8_t>(row.fd_kind)} << 56));
       columns_[kWaker].varint(uint32_t{row.waker.value + 1});
+      columns_[kWakerStackIndex].varint(
+          waker_stacks_->index_of(row.waker_stack.value, row.waker_stack.value));
+      columns_[kOwner].varint(uint32_t{row.owner.value + 1});
       previous_end = row.start + row.duration_ns;
     }
   });
@@ -202,6 +207,7 @@ Result<std::span<const uint8_t>> BlockEncoder::encode(std::span<const model::Wai
     columns_[kObjects].varint(static_cast<uint8_t>(object.fd_kind));
     columns_[kObjects].varint(object.arg);
   }
+  for (uint64_t stack : waker_stacks_->keys()) columns_[kWakerStacks].varint(stack);
   return seal(kKind, rows.size(), base, kColumnCount, kPerRowColumns);
 }
 

@@ -28,10 +28,16 @@ enum Column : size_t {
   kObjects,
   kObjectIndex,
   kWaker,
+  kWakerStacks,
+  kWakerStackIndex,
+  kOwner,
   kColumnCount
 };
+// The first blocks had no more than these.
+inline constexpr size_t kFewestColumns = kWaker + 1;
 inline constexpr uint32_t kPerRowColumns = 1u << kGap | 1u << kDuration | 1u << kRunqueue |
-                                           1u << kShapeIndex | 1u << kObjectIndex | 1u << kWaker;
+                                           1u << kShapeIndex | 1u << kObjectIndex | 1u << kWaker |
+                                           1u << kWakerStackIndex | 1u << kOwner;
 
 // Stack, flags and syscall go together: few distinct triples, so one small index a row.
 inline uint64_t pack_shape(const model::Wait& wait) {

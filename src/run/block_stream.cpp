@@ -18,7 +18,7 @@ struct Kind<model::Sample> {
   static SampleTotals stored(const Statement& row) {
     return {row.i64(2), row.i64(3), row.i64(4), row.i64(5)};
   }
-  static bool knows_waker(const model::Sample&, size_t) { return true; }
+  static const char* unknown_party(const model::Sample&, size_t, size_t) { return nullptr; }
 };
 
 template <>
@@ -31,8 +31,13 @@ struct Kind<model::Wait> {
   static WaitTotals stored(const Statement& row) {
     return {row.i64(2), row.i64(3), row.i64(4), row.i64(5), row.i64(6)};
   }
-  static bool knows_waker(const model::Wait& row, size_t threads) {
-    return row.waker == model::Wait::kNoWaker || row.waker.value < threads;
+  // Of a wait's waker and lock holder: what does not exist; null when all does.
+  static const char* unknown_party(const model::Wait& row, size_t threads, size_t stacks) {
+    if (row.waker != model::Wait::kNoWaker && row.waker.value >= threads)
+      return "a waker that does not exist";
+    if (row.owner != model::Wait::kNoOwner && row.owner.value >= threads)
+      return "a lock owner that does not exist";
+    return row.waker_stack.value >= stacks ? "a waker's stack that does not exist" : nullptr;
   }
 };
 
@@ -87,8 +92,8 @@ Result<void> BlockStream<Row>::check_rows(int64_t block) const {
       wrong = "a thread that does not exist";
     } else if (row.stack.value >= stacks) {
       wrong = "a stack that does not exist";
-    } else if (!Kind<Row>::knows_waker(row, threads)) {
-      wrong = "a waker that does not exist";
+    } else {
+      wrong = Kind<Row>::unknown_party(row, threads, stacks);
     }
     if (wrong != nullptr) {
       return damaged(database_->path(),

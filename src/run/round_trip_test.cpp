@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "run/block_codec.h"
 #include "run/reader.h"
 #include "run/run_fixture.h"
 #include "run/writer.h"
@@ -18,7 +19,7 @@ auto key(const model::Sample& s) {
 }
 auto key(const model::Wait& w) {
   return std::tuple(w.start, w.duration_ns, w.runqueue_ns, w.thread, w.stack, w.flags, w.syscall,
-                    w.fd_kind, w.arg, w.waker);
+                    w.fd_kind, w.arg, w.waker, w.waker_stack, w.owner);
 }
 
 template <class Row>
@@ -206,6 +207,39 @@ TEST(RunRoundTrip, HostileTextAndExtremeNumbersSurvive) {
   EXPECT_EQ(key(waits[0]), key(wait));
 }
 
+// Blocks of the first version had no waker stacks and no lock owners.
+TEST(BlockDecoder, ReadsBlocksThatEndWithTheWaker) {
+  model::Wait wait;
+  wait.start = kFixtureBegin;
+  wait.duration_ns = 5;
+  wait.waker = {1};
+  wait.owner = {2};
+  wait.waker_stack = {3};
+  BlockEncoder encoder;
+  BlockDecoder decoder;
+  auto blob = encoder.encode(std::span<const model::Wait>(&wait, 1));
+  ASSERT_TRUE(blob);
+  auto raw = decoder.decompress(*blob);
+  ASSERT_TRUE(raw);
+  ByteReader in(*raw);
+  ByteWriter old;
+  for (int i = 0; i < 2; ++i) old.varint(in.varint());  // kind, rows
+  old.signed_varint(in.signed_varint());
+  constexpr size_t kOldColumns = 9;
+  std::vector<uint64_t> sizes(in.varint());
+  for (uint64_t& size : sizes) size = in.varint();
+  ASSERT_GT(sizes.size(), kOldColumns);
+  old.varint(kOldColumns);
+  for (size_t i = 0; i < kOldColumns; ++i) old.varint(sizes[i]);
+  for (size_t i = 0; i < kOldColumns; ++i) old.append(in.take(sizes[i]));
+  std::vector<model::Wait> rows;
+  ASSERT_TRUE(BlockDecoder::decode_raw(old.bytes(), rows));
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].waker, model::ThreadId{1});
+  EXPECT_EQ(rows[0].owner, model::Wait::kNoOwner);
+  EXPECT_EQ(rows[0].waker_stack, model::StackId{});
+}
+
 TEST(Writer, LeavesOutWhatRefersToNothingAndSaysSo) {
   ScratchDirectory scratch;
   auto writer = Writer::create(scratch.file("a.assay"), fixture_info(), false);
@@ -220,6 +254,8 @@ TEST(Writer, LeavesOutWhatRefersToNothingAndSaysSo) {
   model::Wait good;
   good.start = kFixtureBegin;
   good.waker = {99};  // unknown: the wait stays, its waker does not
+  good.owner = {98};
+  good.waker_stack = {kFixtureStacks + 1};
   (*writer)->add_wait(good);
   ASSERT_TRUE((*writer)->finish(fixture_info()));
   auto reader = open_or_die(scratch.file("a.assay"));
@@ -228,6 +264,8 @@ TEST(Writer, LeavesOutWhatRefersToNothingAndSaysSo) {
   auto waits = all_waits(*reader);
   ASSERT_EQ(waits.size(), 1u);
   EXPECT_EQ(waits[0].waker, model::Wait::kNoWaker);
+  EXPECT_EQ(waits[0].owner, model::Wait::kNoOwner);
+  EXPECT_EQ(waits[0].waker_stack, model::StackId{});
   const Contents& got = reader->contents();
   ASSERT_EQ(got.losses.size(), 2u);
   EXPECT_EQ(got.losses[1].kind, model::LossKind::malformed);

@@ -139,6 +139,8 @@ inline FixtureRows fixture_rows(int second, int waits_per_thread, uint32_t seed)
         wait.fd_kind = model::FdKind::socket_stream;
         wait.arg = 5 + random() % 20;
         wait.waker = {static_cast<uint32_t>(random() % kFixtureThreads)};
+        wait.waker_stack = {static_cast<uint32_t>(random() % kFixtureStacks)};
+        wait.owner = {static_cast<uint32_t>(random() % kFixtureThreads)};
       }
       rows.waits.push_back(wait);
       now += wait.duration_ns;

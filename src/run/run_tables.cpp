@@ -269,6 +269,8 @@ void RunTables::leave_out_unreadable(Pending& pending) const {
   uint64_t count = std::erase_if(pending.samples, unknown);
   auto unreadable = [&](model::Wait& wait) {
     if (!threads_.knows(wait.waker)) wait.waker = model::Wait::kNoWaker;
+    if (!threads_.knows(wait.owner)) wait.owner = model::Wait::kNoOwner;
+    if (wait.waker_stack.value >= stacks_) wait.waker_stack = {};
     return unknown(wait) || !is_storable(wait);
   };
   count += std::erase_if(pending.waits, unreadable);

@@ -89,7 +89,8 @@ struct Shape<model::Wait> {
       "CREATE TABLE x(time_s REAL, start_ns INTEGER, duration_ns INTEGER, blocked_ns INTEGER, "
       "runqueue_ns INTEGER, pid INTEGER, tid INTEGER, thread_id INTEGER, thread TEXT, "
       "process TEXT, role TEXT, pool TEXT, stack INTEGER, leaf TEXT, flags TEXT, "
-      "syscall INTEGER, syscall_name TEXT, arg INTEGER, fd_kind TEXT, waker_tid INTEGER)";
+      "syscall INTEGER, syscall_name TEXT, arg INTEGER, fd_kind TEXT, waker_tid INTEGER, "
+      "waker_stack INTEGER, owner_tid INTEGER)";
 
   static void cell(sqlite3_context* out, const Contents& contents, const model::Wait& row,
                    int column) {
@@ -139,6 +140,12 @@ struct Shape<model::Wait> {
         return row.waker == model::Wait::kNoWaker
                    ? void()
                    : give(out, contents.threads[row.waker.value].tid);
+      case 20:
+        return row.waker_stack.value == 0 ? void() : give(out, row.waker_stack.value);
+      case 21:
+        return row.owner == model::Wait::kNoOwner
+                   ? void()
+                   : give(out, contents.threads[row.owner.value].tid);
     }
   }
 };

@@ -110,6 +110,10 @@ TEST_F(RunSql, WaitColumnsSayWhatTheWaitWas) {
   EXPECT_EQ(number("SELECT count(*) FROM waits WHERE syscall IS NULL AND syscall_name IS NOT NULL"),
             0);
   EXPECT_GT(number("SELECT count(*) FROM waits WHERE waker_tid BETWEEN 100 AND 112"), 0);
+  EXPECT_GT(number("SELECT count(*) FROM waits WHERE owner_tid BETWEEN 100 AND 112"), 0);
+  EXPECT_GT(number("SELECT count(stack_text(waker_stack)) FROM waits"), 0);
+  EXPECT_EQ(number("SELECT count(*) FROM waits WHERE waker_tid IS NULL AND owner_tid IS NOT NULL"),
+            0);
   EXPECT_EQ(
       text("SELECT DISTINCT thread || '/' || pool || '/' || role || '/' || process FROM waits "
            "WHERE tid = 111"),

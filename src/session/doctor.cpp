@@ -266,6 +266,16 @@ Check check_schedstat(const os::ProcFs& proc, pid_t self) {
 
 }  // namespace
 
+Check check_bpf(const Result<void>& tried) {
+  const std::string name = "BPF";
+  if (tried) return ok(name, "the programs load: they record switches, wakers and lock holders");
+  std::string remedy = tried.error().remedy;
+  return limited(name, tried.error().what,
+                 "perf events record the switches, which costs the target several times as much; "
+                 "locks have no holders and wakers no stacks",
+                 remedy.empty() ? "assay record --backend bpf says more" : remedy);
+}
+
 EventProbe probe_events(const DoctorEnvironment& environment, const os::Capabilities& machine,
                         const std::vector<pid_t>& tids) {
   EventProbe probe;
@@ -325,6 +335,7 @@ std::vector<Check> run_doctor(const DoctorEnvironment& environment,
   EventProbe probe = probe_events(environment, machine, tids);
   std::vector<Check> checks =
       check_machine(machine, probe, threads, proc.exe(environment.self).value_or(""));
+  checks.push_back(check_bpf(environment.bpf(machine)));
   checks.push_back(check_schedstat(proc, environment.self));
   if (!resolved) return checks;
   if (!*resolved) {

@@ -20,6 +20,7 @@
 #include "os/perf_event.h"
 #include "os/procfs.h"
 #include "os/tracefs.h"
+#include "session/bpf_backend.h"
 #include "target/target.h"
 
 namespace assay::session {
@@ -30,6 +31,8 @@ struct DoctorEnvironment {
   std::function<Result<os::Tracepoint>()> waking_tracepoint = [] {
     return os::read_tracepoint("sched/sched_waking");
   };
+  // Loads the BPF programs and drops them.
+  std::function<Result<void>(const os::Capabilities&)> bpf = try_bpf;
   pid_t self = 0;  // Assay's own pid
 };
 
@@ -48,6 +51,7 @@ EventProbe probe_events(const DoctorEnvironment& environment, const os::Capabili
                         const std::vector<pid_t>& tids);
 std::vector<model::Check> check_machine(const os::Capabilities& machine, const EventProbe& probe,
                                         size_t target_threads, const std::string& assay_path);
+model::Check check_bpf(const Result<void>& tried);
 std::vector<model::Check> check_target(const target::ResolvedTarget& target, const os::ProcFs& proc,
                                        const os::Capabilities& machine);
 

@@ -87,6 +87,10 @@ class DoctorTest : public testing::Test {
       if (!tracefs_) return fail("tracefs is not mounted");
       return os::Tracepoint{300, {{"pid", {24, 4}}}};
     };
+    environment.bpf = [this](const os::Capabilities&) -> Result<void> {
+      if (!bpf_) return fail_with_remedy("this kernel is too old", "boot a newer one");
+      return {};
+    };
     return run_doctor(environment, spec);
   }
   static Check find(const std::vector<Check>& checks, const std::string& name) {
@@ -99,6 +103,7 @@ class DoctorTest : public testing::Test {
   os::FakeTree tree_;
   FakePerfKernel kernel_;
   bool tracefs_ = true;
+  bool bpf_ = true;
 };
 
 TEST_F(DoctorTest, AMachineThatAllowsEverythingIsOk) {
@@ -126,6 +131,16 @@ TEST_F(DoctorTest, EverythingThatIsNotOkSaysWhatItCosts) {
       EXPECT_NE(check.remedy, "") << check.name;
     }
   }
+}
+
+TEST_F(DoctorTest, BpfThatDoesNotLoadSaysWhyAndWhatItCosts) {
+  EXPECT_EQ(find(run(), "BPF").status, CheckStatus::ok);
+  bpf_ = false;
+  Check check = find(run(), "BPF");
+  EXPECT_EQ(check.status, CheckStatus::limited);
+  EXPECT_EQ(check.detail, "this kernel is too old");
+  EXPECT_EQ(check.remedy, "boot a newer one");
+  EXPECT_THAT(check.cost, HasSubstr("perf events"));
 }
 
 TEST_F(DoctorTest, TiersOfEvents) {

@@ -74,6 +74,8 @@ class Recorder {
   Result<void> open_run();
   void build_stages();
   Result<void> open_events();
+  Result<void> open_bpf();
+  Result<void> open_perf();
   Result<void> begin_window();
   Result<void> adopt_target();
   int allowed_frequency() const;
@@ -115,6 +117,8 @@ class Recorder {
   std::unique_ptr<DataNames> data_names_;
   std::unique_ptr<WaitSites> sites_;
   std::unique_ptr<capture::EventSet> events_;
+  std::unique_ptr<BpfBackend> bpf_;  // null: perf events alone
+  std::optional<model::QualityNote> fallback_;
   std::unique_ptr<StackPolicy> stack_policy_;
   std::unique_ptr<Recording> recording_;
   std::unique_ptr<capture::RingReader> reader_;
@@ -231,7 +235,7 @@ Result<void> Recorder::resolve_target() {
 
 Result<void> Recorder::open_run() {
   info_.assay_version = ASSAY_VERSION;
-  info_.backend = "perf_event";
+  info_.backend = bpf_ ? "bpf" : "perf_event";
   info_.target = options_.target_text;
   info_.command_line = options_.command_line;
   info_.window_begin_ns = info_.window_end_ns = monotonic_ns();
@@ -262,6 +266,7 @@ void Recorder::build_stages() {
   sites_ = std::make_unique<WaitSites>(
       proc_, *symbolizer_, spaces_->kernel(),
       [this](pid_t pid, uint64_t address) { data_names_->waited_on(pid, address); });
+  if (bpf_) bpf_->join(*spaces_, *unwinder_);
   // Tables are built before the window opens, so that the consumer need not stop for them; the
   // first kernel name makes the symbolizer read all of them.
   (void)symbolizer_->resolve(spaces_->kernel(), 0);
@@ -276,6 +281,7 @@ void Recorder::announce(pid_t pid, const model::Mapping& mapping, const model::M
   }
   if (mapping.end == 0) return;
   unwinder_->prepare(pid, mapping, module);
+  if (bpf_) bpf_->mapping_changed(pid);
   if (const model::Process* process = tracker_->process(pid)) {
     writer_->add_mapping(process->id, mapping, monotonic_ns());
   }
@@ -291,6 +297,34 @@ std::vector<pid_t> Recorder::list_threads() const {
 }
 
 Result<void> Recorder::open_events() {
+  if (options_.backend == Backend::perf) return open_perf();
+  auto opened = open_bpf();
+  if (opened || options_.backend == Backend::bpf) return opened;
+  bpf_.reset();
+  fallback_ = {"backend",
+               "perf events record the switches, since BPF cannot: " + opened.error().what +
+                   "; that costs the target more at every switch, and locks have no holders",
+               opened.error().remedy};
+  return open_perf();
+}
+
+Result<void> Recorder::open_bpf() {
+  if (options_.per_task || options_.unprivileged)
+    return fail("it needs all CPUs and privilege, and other was asked for");
+  BpfBackend::Options options;
+  options.frequency_hz = allowed_frequency();
+  options.children = options_.target.include_children;
+  options.wakeups = options_.wakeups;
+  options.check = options_.bpf_check;
+  auto backend = BpfBackend::open(machine_, options);
+  if (!backend) return std::unexpected(backend.error());
+  bpf_ = std::move(*backend);
+  events_ = bpf_->take_side_band();
+  stack_policy_ = std::make_unique<StackPolicy>(*events_);
+  return {};
+}
+
+Result<void> Recorder::open_perf() {
   capture::EventOptions options;
   options.frequency_hz = allowed_frequency();
   options.children = options_.target.include_children;
@@ -324,6 +358,7 @@ void Recorder::note_limits() {
                      options_.frequency_hz)});
   }
   for (const model::QualityNote& note : events_->notes()) writer_->add_note(note);
+  if (fallback_) writer_->add_note(*fallback_);
   if (events_->untracked_threads() > 0) {
     writer_->add_loss({model::LossKind::untracked_threads, -1, info_.window_begin_ns,
                        events_->untracked_threads()});
@@ -336,6 +371,7 @@ void Recorder::abandon_run() {
     std::lock_guard lock(events_mutex_);
     events_closed_ = true;
     events_->disable();
+    if (bpf_) bpf_->end();
   }
   reader_->stop();
   if (consumer_.joinable()) consumer_.join();
@@ -345,10 +381,16 @@ void Recorder::abandon_run() {
 }
 
 Result<void> Recorder::begin_window() {
-  reader_ =
-      std::make_unique<capture::RingReader>(events_->sources(), capture::RingReader::Limits{});
+  reader_ = std::make_unique<capture::RingReader>(
+      events_->sources(), capture::RingReader::Limits{},
+      bpf_ ? bpf_->sources() : std::vector<capture::BatchSource*>{});
   reader_->start();
   if (auto enabled = events_->enable(); !enabled) return enabled;
+  if (bpf_) {
+    if (auto begun = bpf_->begin(launched_ ? std::vector{launched_->pid()} : resolved_.pids());
+        !begun)
+      return begun;
+  }
   info_.window_begin_ns = monotonic_ns();
   info_.utc_begin_ns = utc_ns();
   info_.window_end_ns = info_.window_begin_ns;
@@ -359,9 +401,11 @@ Result<void> Recorder::begin_window() {
   complete_until_ = info_.window_begin_ns;
   recording_ = std::make_unique<Recording>(
       Recording::Parts{proc_, *events_, *spaces_, *unwinder_, *stacks_, *sites_, *tracker_,
-                       *writer_, hot_source_, *data_names_},
+                       *writer_, hot_source_, *data_names_, bpf_ ? &bpf_->programs() : nullptr,
+                       symbolizer_.get()},
       info_.window_begin_ns);
   if (auto adopted = adopt_target(); !adopted) return adopted;
+  if (bpf_) bpf_->watch(tracker_->pids());
   recording_->add_existing_threads();
   if (!attached_) {
     if (auto released = launched_->release(); !released) return released;
@@ -415,6 +459,7 @@ void Recorder::consume() {
   while (auto batch = reader_->next()) {
     TimeNs now = batch->drained_at;
     recording_->consume(std::move(*batch));
+    if (bpf_) bpf_->refresh(*tracker_);
     complete_until_ = std::max(complete_until_.load(), recording_->complete_until());
     consume_periodically(now);
     recording_->take_first_snapshots(kSnapshotSliceNs);
@@ -449,7 +494,7 @@ void Recorder::consume_periodically(TimeNs now) {
 
 void Recorder::choose_stacks(TimeNs now) {
   std::lock_guard lock(events_mutex_);
-  if (events_closed_) return;
+  if (events_closed_ || bpf_) return;
   if (now >= next_switch_tick_) {
     next_switch_tick_ = now + StackPolicy::kSwitchTickNs;
     stack_policy_->pace_kernel_stacks(recording_->switches(), now);
@@ -497,6 +542,7 @@ Result<RecordOutcome> Recorder::end_window(const std::string& reason) {
     std::lock_guard lock(events_mutex_);
     events_closed_ = true;
     events_->disable();
+    if (bpf_) bpf_->end();
   }
   processes_->write_new_facts();
   counters_->poll_all(info_.window_end_ns);
@@ -513,6 +559,7 @@ Result<RecordOutcome> Recorder::end_window(const std::string& reason) {
          "taken in a tenth of the time, and in the rest are those of the same user stack before",
          ""});
   }
+  if (bpf_) bpf_->note_limits(*recording_->bpf_evidence(), *writer_);
   stop_launched();
   show("naming");
   namer_->finish();
@@ -524,6 +571,7 @@ Result<RecordOutcome> Recorder::end_window(const std::string& reason) {
   outcome.waits = recording_->counts().waits;
   outcome.lost = recording_->counts().lost;
   outcome.launched_exit = launched_exit_;
+  if (bpf_) outcome.bpf = bpf_->report(*recording_->bpf_evidence());
   outcome.write_error = flush_->error();
   if (!outcome.write_error) {
     if (auto finished = writer_->finish(info_); !finished) outcome.write_error = finished.error();

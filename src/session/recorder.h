@@ -20,10 +20,13 @@
 #include "base/result.h"
 #include "model/run_info.h"
 #include "os/launch.h"
+#include "session/bpf_backend.h"
 #include "session/load_driver.h"
 #include "target/target.h"
 
 namespace assay::session {
+
+enum class Backend : uint8_t { automatic, bpf, perf };
 
 struct RecordOptions {
   target::TargetSpec target;
@@ -35,6 +38,8 @@ struct RecordOptions {
   std::string output;
   bool overwrite = false;
   bool wakeups = true;
+  Backend backend = Backend::automatic;
+  BpfCheck bpf_check;         // for tests of the BPF backend
   bool per_task = false;      // follow the target's threads even where whole CPUs could be sampled
   bool unprivileged = false;  // behave as if no privilege were there (for tests and comparisons)
   bool source = true;         // keep the text of hot source lines in the run
@@ -61,6 +66,7 @@ struct RecordOutcome {
   uint64_t waits = 0;
   uint64_t lost = 0;
   std::optional<os::ExitStatus> launched_exit;  // of a launched command that has ended
+  BpfReport bpf;                                // what the BPF backend says of itself
   std::optional<Error> write_error;             // the disk filled up: the run is readable so far
 };
 

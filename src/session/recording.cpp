@@ -1,6 +1,8 @@
 #include "session/recording.h"
 
 #include <algorithm>
+#include <cstring>
+#include <unordered_set>
 
 #include "os/thread_snapshot.h"
 
@@ -28,7 +30,19 @@ Recording::Recording(const Parts& parts, TimeNs window_begin)
                  counts_.waits.fetch_add(1, std::memory_order_relaxed);
                  parts_.writer.add_wait(wait);
                  parts_.hot_source.add_waiting(wait.stack, wait.duration_ns);
-               }) {}
+               }) {
+  if (parts.bpf == nullptr) return;
+  bpf_ = std::make_unique<BpfEvidence>(
+      BpfEvidence::Parts{*parts.bpf, parts.spaces, parts.unwinder, parts.stacks, parts.sites,
+                         parts.tracker, *parts.symbolizer},
+      [this](const capture::RecordHead& head) { return task_of(head); },
+      [this](TimeNs time, ThreadId thread, model::StackId stack, uint16_t cpu) {
+        counts_.samples.fetch_add(1, std::memory_order_relaxed);
+        parts_.writer.add_sample({time, thread, stack, parts_.events.sample_period_ns(), cpu});
+        parts_.hot_source.add_running(stack, parts_.events.sample_period_ns());
+      },
+      off_cpu_, window_begin);
+}
 
 void Recording::add_existing_threads() {
   for (pid_t tid : parts_.tracker.tids()) {
@@ -93,13 +107,23 @@ void Recording::finish(TimeNs window_end) {
   window_end_ = window_end;
   records_.flush([this](std::span<const std::byte> bytes) { handle(bytes); });
   apply_snapshots(INT64_MAX);
+  if (bpf_) bpf_->take_open_waits(window_end);
   off_cpu_.finish(window_end, [this](ThreadId thread) { return ran_throughout(thread); });
 }
 
-std::vector<model::Wait> Recording::open_waits() const {
+std::vector<model::Wait> Recording::open_waits() {
   std::vector<model::Wait> open;
-  off_cpu_.for_each_open_wait(records_.released_until(),
-                              [&](const model::Wait& wait) { open.push_back(wait); });
+  std::unordered_set<ThreadId> seen;
+  TimeNs now = records_.released_until();
+  if (bpf_) {
+    bpf_->for_each_open_wait(now, [&](const model::Wait& wait) {
+      open.push_back(wait);
+      seen.insert(wait.thread);
+    });
+  }
+  off_cpu_.for_each_open_wait(now, [&](const model::Wait& wait) {
+    if (!seen.contains(wait.thread)) open.push_back(wait);
+  });
   return open;
 }
 
@@ -142,6 +166,13 @@ void Recording::add_loss(LossKind kind, int cpu, TimeNs time, uint64_t count) {
 }
 
 void Recording::handle(std::span<const std::byte> bytes) {
+  if (bpf_ && BpfEvidence::is_record(bytes)) {
+    capture::bpf::head head;
+    std::memcpy(&head, bytes.data(), sizeof head);
+    apply_snapshots(static_cast<TimeNs>(head.time));
+    if (!bpf_->handle(bytes, window_end_)) add_loss(LossKind::malformed, -1, 0, 1);
+    return;
+  }
   auto record = capture::parse_record(bytes, parts_.events);
   if (!record) {
     add_loss(LossKind::malformed, -1, 0, 1);

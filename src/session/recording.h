@@ -18,6 +18,7 @@
 #include "capture/perf/ordered_records.h"
 #include "run/writer.h"
 #include "session/address_spaces.h"
+#include "session/bpf_evidence.h"
 #include "session/data_names.h"
 #include "session/hot_source.h"
 #include "session/stack_builder.h"
@@ -45,6 +46,9 @@ class Recording {
     run::Writer& writer;
     HotSource& hot_source;
     DataNames& data_names;
+    // Of the BPF backend; null without.
+    capture::BpfPrograms* bpf = nullptr;
+    symbol::Symbolizer* symbolizer = nullptr;
   };
   Recording(const Parts& parts, TimeNs window_begin);
 
@@ -65,7 +69,8 @@ class Recording {
   const RecordingCounts& counts() const { return counts_; }
   // Times up to here are complete in the writer.
   TimeNs complete_until() const { return records_.released_until(); }
-  std::vector<model::Wait> open_waits() const;
+  std::vector<model::Wait> open_waits();
+  const BpfEvidence* bpf_evidence() const { return bpf_.get(); }
   // Records were lost: looks for threads that nobody announced and drops those that are gone.
   void resynchronise(TimeNs now);
 
@@ -95,6 +100,7 @@ class Recording {
   uint64_t switches_ = 0;
   capture::OrderedRecords records_;
   capture::OffCpu off_cpu_;
+  std::unique_ptr<BpfEvidence> bpf_;
   RecordingCounts counts_;
   struct TimedSite {
     TimeNs time = 0;

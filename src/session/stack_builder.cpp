@@ -30,10 +30,14 @@ StackId StackBuilder::build(pid_t pid, pid_t tid, capture::SampleRecord& sample,
   if (sample.kind == capture::EventKind::off_cpu) kernel_paths_.learn(stack, sample.kernel_chain);
   if (sample.kind == capture::EventKind::off_cpu_bare)
     sample.kernel_chain = kernel_paths_.recall(stack);
+  return push_kernel(stack, sample.kernel_chain);
+}
+
+StackId StackBuilder::push_kernel(StackId user, std::span<const uint64_t> chain) {
   // Outermost first; every kernel address but the leaf's is a return address.
-  for (size_t i = sample.kernel_chain.size(); i-- > 0;) {
-    stack = push(stack, spaces_.kernel(), sample.kernel_chain[i] - (i == 0 ? 0 : 1));
-  }
+  StackId stack = user;
+  for (size_t i = chain.size(); i-- > 0;)
+    stack = push(stack, spaces_.kernel(), chain[i] - (i == 0 ? 0 : 1));
   return stack;
 }
 
@@ -50,14 +54,19 @@ StackId StackBuilder::push_user(const unwind::RawStack& raw, TimeNs now) {
   if (user.end == StackEnd::copy_too_short) note_short_copy(raw, user);
   auto depth = static_cast<size_t>(std::bit_width(user.copy_needed));
   ++needs_.by_depth[std::min(depth, needs_.by_depth.size() - 1)];
+  return build_from_addresses(raw.pid, user.frames, user.end, now);
+}
+
+StackId StackBuilder::build_from_addresses(pid_t pid, std::span<const unwind::UserFrame> frames,
+                                           StackEnd end, TimeNs now) {
   StackId stack;
-  if (user.end != StackEnd::complete) stack = marker(user.end);
-  for (size_t i = user.frames.size(); i-- > 0;) {
-    const unwind::UserFrame& frame = user.frames[i];
+  if (end != StackEnd::complete) stack = marker(end);
+  for (size_t i = frames.size(); i-- > 0;) {
+    const unwind::UserFrame& frame = frames[i];
     uint64_t address = frame.pc - (frame.is_return_address ? 1 : 0);
-    const model::Mapping* mapping = spaces_.find(raw.pid, address, now);
+    const model::Mapping* mapping = spaces_.find(pid, address, now);
     stack = mapping != nullptr ? push(stack, mapping->module, mapping->to_module_address(address))
-                               : push(stack, spaces_.unknown_memory(raw.pid), address);
+                               : push(stack, spaces_.unknown_memory(pid), address);
   }
   return stack;
 }

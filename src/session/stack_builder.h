@@ -35,6 +35,11 @@ class StackBuilder {
   model::StackId build(pid_t pid, pid_t tid, capture::SampleRecord& sample, TimeNs now);
   // A stack of which only the user part is known, as a snapshot gives it.
   model::StackId build_user(const unwind::RawStack& raw, TimeNs now);
+  // A user stack that was walked elsewhere, leaf first.
+  model::StackId build_from_addresses(pid_t pid, std::span<const unwind::UserFrame> frames,
+                                      model::StackEnd end, TimeNs now);
+  // The kernel's part, leaf first, on top of a user stack.
+  model::StackId push_kernel(model::StackId user, std::span<const uint64_t> chain);
   model::StackId marker(model::StackEnd end);
   const model::FrameTable& frames() const { return frames_; }
   const model::StackTable& stacks() const { return stacks_; }

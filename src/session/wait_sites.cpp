@@ -127,6 +127,14 @@ capture::WaitSite WaitSites::site(pid_t pid, const os::ThreadSnapshot& snapshot,
   return site;
 }
 
+capture::WaitSite WaitSites::site(pid_t pid, uint16_t syscall, uint64_t first_argument,
+                                  model::StackId stack, TimeNs now) {
+  capture::WaitSite site;
+  site.stack = stack;
+  if (syscall != kNoSyscall) describe(pid, syscall, first_argument, now, site);
+  return site;
+}
+
 void WaitSites::describe(pid_t pid, uint16_t syscall, uint64_t first_argument, TimeNs now,
                          capture::WaitSite& site) {
   site.syscall = syscall;

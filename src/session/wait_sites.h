@@ -33,6 +33,9 @@ class WaitSites {
   capture::WaitSite site(pid_t pid, const capture::SampleRecord& sample, model::StackId stack,
                          TimeNs now);
   capture::WaitSite site(pid_t pid, const os::ThreadSnapshot& snapshot, model::StackId stack);
+  // A system call that the registers told; kNoSyscall: none.
+  capture::WaitSite site(pid_t pid, uint16_t syscall, uint64_t first_argument, model::StackId stack,
+                         TimeNs now);
   void forget(pid_t pid) { fd_kinds_.forget(pid); }
 
  private:

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "model/address_space.h"
@@ -34,6 +35,8 @@ class CodeMap {
     if (address - last.begin < last.end - last.begin) return &last;
     return search(address);
   }
+  // All ranges, sorted.
+  std::span<const CodeRange> ranges() const { return std::span(ranges_).subspan(1); }
 
  private:
   void add(const model::Mapping& mapping, const std::shared_ptr<const Table>& table);

@@ -44,6 +44,9 @@ class TableUnwinder final : public Unwinder {
   void prepare(pid_t pid, const model::Mapping& mapping, const model::Module& module) override;
   const UserStack& unwind(const RawStack& raw, const model::AddressSpace& space) override;
   void forget_thread(pid_t tid) override { walks_.forget(tid); }
+  std::shared_ptr<const Table> table_of(model::ModuleId module) const override {
+    return module.value < tables_.size() ? tables_[module.value] : nullptr;
+  }
   const UnwindStats& stats() const override { return stats_; }
 
  private:
@@ -118,9 +121,7 @@ const TableUnwinder::Process& TableUnwinder::process(pid_t pid, const model::Add
   p.generation = space.generation();
   p.tables = tables_version_;
   p.version = next_version_++;
-  p.code = CodeMap(space, [&](model::ModuleId id) {
-    return id.value < tables_.size() ? tables_[id.value] : nullptr;
-  });
+  p.code = CodeMap(space, [&](model::ModuleId id) { return table_of(id); });
   return p;
 }
 

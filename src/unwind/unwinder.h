@@ -24,6 +24,8 @@
 
 namespace assay::unwind {
 
+class Table;
+
 struct RawStack {
   pid_t pid = 0;
   pid_t tid = 0;
@@ -69,6 +71,8 @@ class Unwinder {
   // The result is valid until the next call.
   virtual const UserStack& unwind(const RawStack& raw, const model::AddressSpace& space) = 0;
   virtual void forget_thread(pid_t tid) = 0;
+  // The table of a prepared module; null when it has none. Lives as long as the Unwinder.
+  virtual std::shared_ptr<const Table> table_of(model::ModuleId module) const = 0;
   virtual const UnwindStats& stats() const = 0;
 };
 

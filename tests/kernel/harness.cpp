@@ -1,5 +1,6 @@
 #include "harness.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <sstream>
@@ -27,7 +28,17 @@ struct Pipe {
   }
 };
 
-pid_t spawn(const std::vector<std::string>& argv, int out, int err) {
+// ASSAY_TEST_BACKEND=perf|bpf: what `assay record` uses where a test does not ask for one.
+std::vector<std::string> with_backend(std::vector<std::string> argv) {
+  const char* backend = getenv("ASSAY_TEST_BACKEND");
+  bool records = argv.size() > 1 && argv[0] == ASSAY_BINARY && argv[1] == "record";
+  bool asks = std::ranges::find(argv, "--backend") != argv.end();
+  if (backend != nullptr && records && !asks) argv.insert(argv.begin() + 2, {"--backend", backend});
+  return argv;
+}
+
+pid_t spawn(const std::vector<std::string>& wanted, int out, int err) {
+  std::vector<std::string> argv = with_backend(wanted);
   std::vector<char*> words;
   for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);

@@ -50,8 +50,9 @@ Result<std::unique_ptr<EventSet>> EventSet::open(os::PerfKernel& kernel,
   std::unique_ptr<EventSet> set(new EventSet(kernel, options));
   set->choose_on_cpu_event();
   // Their payloads hold the kernel's own pids, whoever reads them.
-  if (options.wakeups && options.global_pids) set->read_waking_tracepoint();
-  if (options.switch_tracepoint && options.global_pids) set->read_switch_tracepoint();
+  bool tracepoints = options.global_pids && !options.side_band_only;
+  if (options.wakeups && tracepoints) set->read_waking_tracepoint();
+  if (options.switch_tracepoint && tracepoints) set->read_switch_tracepoint();
   if (options.wakeups && !options.global_pids) {
     set->note("wake-ups",
               "in a PID namespace wake-ups cannot be told apart: run-queue delay comes from "
@@ -72,6 +73,7 @@ Result<std::unique_ptr<EventSet>> EventSet::open(os::PerfKernel& kernel,
     }
     if (opened) return set;
     set->close_all();
+    if (options.side_band_only) return std::unexpected(opened.error());  // all CPUs or nothing
     set->ring_halvings_ = 0;
     if (first_error.what.empty()) first_error = opened.error();
     if (!is_denied(opened.error())) return std::unexpected(opened.error());
@@ -167,6 +169,7 @@ void EventSet::record_kernel_stacks_of_switches(bool on) {
 }
 
 std::vector<EventKind> EventSet::kinds() const {
+  if (options_.side_band_only) return {EventKind::side_band};
   std::vector<EventKind> kinds{EventKind::side_band, EventKind::on_cpu};
   if (tier_ != Tier::user_only) kinds.push_back(EventKind::off_cpu);
   if (has_bare_switches()) kinds.push_back(EventKind::off_cpu_bare);
@@ -286,6 +289,17 @@ Result<void> EventSet::attach(EventKind kind, UniqueFd fd, CpuRings& rings) {
   return {};
 }
 
+// The on-CPU event as a capture of another kind needs it: without a ring of its own.
+perf_event_attr EventSet::bare_on_cpu_attributes() const {
+  perf_event_attr attr = attributes(EventKind::on_cpu);
+  attr.sample_type = kCommonSampleType;
+  attr.sample_stack_user = 0;
+  attr.sample_regs_user = 0;
+  attr.watermark = 0;
+  attr.wakeup_watermark = 0;
+  return attr;
+}
+
 size_t EventSet::ring_bytes(bool side) const {
   size_t share = options_.ring_budget_bytes / options_.cpus.size();
   size_t wanted =
@@ -327,7 +341,7 @@ perf_event_attr EventSet::attributes(EventKind kind) const {
       attr.config = PERF_COUNT_SW_DUMMY;
       attr.mmap = attr.mmap2 = attr.comm = attr.comm_exec = attr.task = 1;
       attr.build_id = 1;
-      attr.context_switch = switch_id_ == 0 || tier_ != Tier::per_cpu;
+      attr.context_switch = !options_.side_band_only && (switch_id_ == 0 || tier_ != Tier::per_cpu);
       break;
     case EventKind::on_cpu:
       if (use_cycles_) {

@@ -43,6 +43,7 @@ struct EventOptions {
   bool switch_tracepoint =
       true;  // false: the context-switch event even where sched_switch can be read
   bool children = true;
+  bool side_band_only = false;  // mmap, comm, fork and exit records of all CPUs, nothing else
   bool probe_switches =
       false;              // try whether sched_switch is recorded on every CPU before relying on it
   std::vector<int> cpus;  // online CPUs
@@ -80,6 +81,8 @@ class EventSet : public EventIds {
   // the record. False only where a cheaper event was opened beside (per CPU, by tracepoint).
   bool has_bare_switches() const { return tier_ == Tier::per_cpu && switch_id_ != 0; }
   void record_kernel_stacks_of_switches(bool on);
+
+  perf_event_attr bare_on_cpu_attributes() const;
 
   EventKind kind_of(uint64_t id) const override;
   // Who an off-CPU sample switches from and to; nullopt when it does not tell (SWITCH records do).

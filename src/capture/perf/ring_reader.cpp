@@ -71,8 +71,9 @@ void append_payload_only(std::span<const std::byte> record, const StackCut& cut,
 
 }  // namespace
 
-RingReader::RingReader(std::vector<RingSource> sources, Limits limits)
-    : sources_(std::move(sources)), limits_(limits) {}
+RingReader::RingReader(std::vector<RingSource> sources, Limits limits,
+                       std::vector<BatchSource*> more_sources)
+    : sources_(std::move(sources)), more_sources_(std::move(more_sources)), limits_(limits) {}
 
 void RingReader::start() {
   thread_ = std::thread([this] { loop(); });
@@ -149,6 +150,7 @@ Batch RingReader::read_round(Pressure pressure) {
         [&](std::span<const std::byte> record) { copy_record(record, source, pressure, batch); });
     if (!sane) ++batch.malformed;
   }
+  for (BatchSource* source : more_sources_) source->drain(pressure, batch);
   if (pending > 0) {
     kept_share_ =
         std::min(1.0, 1.1 * static_cast<double>(batch.bytes.size()) / static_cast<double>(pending));

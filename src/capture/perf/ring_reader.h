@@ -28,6 +28,14 @@ struct RingSource {
   bool side_band = false;
 };
 
+// Another kernel source whose records travel in the same batches.
+class BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+  // Appends what has been written up to now; called by the reader's thread.
+  virtual void drain(Pressure pressure, Batch& batch) = 0;
+};
+
 class RingReader {
  public:
   struct Limits {
@@ -35,7 +43,8 @@ class RingReader {
     int interval_ms = 25;            // longest time between two rounds
   };
 
-  RingReader(std::vector<RingSource> sources, Limits limits);
+  RingReader(std::vector<RingSource> sources, Limits limits,
+             std::vector<BatchSource*> more_sources = {});
   RingReader(const RingReader&) = delete;
   RingReader& operator=(const RingReader&) = delete;
   ~RingReader() { stop(); }
@@ -57,6 +66,7 @@ class RingReader {
                    Batch& batch);
 
   std::vector<RingSource> sources_;
+  std::vector<BatchSource*> more_sources_;
   Limits limits_;
   double kept_share_ = 1;  // bytes of the last round after trimming, of those in the rings
   std::thread thread_;

@@ -1,0 +1,357 @@
+#include "capture/bpf/bpf_programs.h"
+
+#ifdef ASSAY_WITHOUT_BPF
+
+namespace assay::capture {
+
+Result<std::unique_ptr<BpfPrograms>> BpfPrograms::load(const BpfOptions&) {
+  return fail_with_remedy("this assay was built without its BPF programs: " ASSAY_WITHOUT_BPF,
+                          "scripts/install-deps --only build, then build again");
+}
+
+}  // namespace assay::capture
+
+#else
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <numeric>
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/unique_fd.h"
+#include "capture/bpf/assay.skel.h"
+#include "capture/bpf/bpf_ring.h"
+#include "os/perf_event.h"
+
+namespace assay::capture {
+namespace {
+
+constexpr size_t kSmallestRing = 256 * 1024;
+constexpr size_t kLargestRing = 8u << 20;
+
+// libbpf's last words, for the error message.
+thread_local std::string last_words;
+
+int keep_words(libbpf_print_level level, const char* format, va_list arguments) {
+  if (level != LIBBPF_WARN) return 0;
+  char text[512];
+  vsnprintf(text, sizeof text, format, arguments);
+  std::string line(text);
+  while (!line.empty() && line.back() == '\n') line.pop_back();
+  bool is_log = line.find('\n') != std::string::npos;  // the verifier's, which nobody can read
+  if (!is_log && last_words.empty()) last_words = line;
+  return 0;
+}
+
+Error explain(const char* what, int code) {
+  std::string text = fmt::format("{}: {}", what, std::strerror(code));
+  if (!last_words.empty()) text += fmt::format(" ({})", last_words);
+  std::string remedy;
+  if (code == EPERM || code == EACCES) remedy = "run as root, or with CAP_BPF and CAP_PERFMON";
+  return {text, remedy, code};
+}
+
+// What the running kernel's tracepoints look like.
+struct KernelTypes {
+  bool switch_tells_state = false;  // sched_switch has a fourth argument, since Linux 5.18
+  bool has_schedule_exit = false;   // sched_exit_tp is there, since 6.14
+};
+
+KernelTypes read_kernel_types() {
+  KernelTypes found;
+  btf* types = btf__load_vmlinux_btf();
+  if (types == nullptr) return found;
+  int id = btf__find_by_name_kind(types, "btf_trace_sched_switch", BTF_KIND_TYPEDEF);
+  if (id > 0) {
+    const btf_type* type = btf__type_by_id(types, static_cast<uint32_t>(id));
+    type = btf__type_by_id(types, type->type);
+    if (type != nullptr && btf_is_ptr(type)) type = btf__type_by_id(types, type->type);
+    found.switch_tells_state = type != nullptr && btf_is_func_proto(type) && btf_vlen(type) >= 5;
+  }
+  found.has_schedule_exit =
+      btf__find_by_name_kind(types, "btf_trace_sched_exit_tp", BTF_KIND_TYPEDEF) > 0;
+  btf__free(types);
+  return found;
+}
+
+class Mapped {
+ public:
+  Mapped() = default;
+  Mapped(void* at, size_t bytes) : at_(at), bytes_(bytes) {}
+  Mapped(Mapped&& other) noexcept { *this = std::move(other); }
+  Mapped& operator=(Mapped&& other) noexcept {
+    std::swap(at_, other.at_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~Mapped() {
+    if (at_ != nullptr) munmap(at_, bytes_);
+  }
+  void* at() const { return at_; }
+
+ private:
+  void* at_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+Result<Mapped> map_array(int fd, size_t bytes) {
+  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (at == MAP_FAILED) return fail_errno("cannot map a BPF array");
+  return Mapped(at, bytes);
+}
+
+class LoadedPrograms final : public BpfPrograms {
+ public:
+  explicit LoadedPrograms(const BpfOptions& options) : options_(options) {}
+  ~LoadedPrograms() override {
+    detach();
+    bpf_link__destroy(iterator_);
+  }
+
+  Result<void> open();
+  Result<void> attach(const perf_event_attr& on_cpu) override;
+  void detach() override;
+  bool add_process(pid_t pid, uint64_t code) override;
+  void update_process(pid_t pid, uint64_t code) override;
+  std::span<bpf::range> ranges() override {
+    return {static_cast<bpf::range*>(ranges_.at()), bpf::kMostRanges};
+  }
+  uint32_t* new_chunk(uint32_t number) override;
+  BpfCounters counters() const override;
+  std::vector<bpf::wait_record> open_waits() override;
+  size_t ring_bytes() const override { return ring_bytes_ * rings_.size(); }
+  bool takes_truth() const override { return options_.truth_one_in > 0; }
+  void drain(Pressure pressure, Batch& batch) override;
+
+ private:
+  struct CloseSkeleton {
+    void operator()(assay_bpf* skeleton) const { assay_bpf__destroy(skeleton); }
+  };
+  struct Ring {
+    int cpu = 0;
+    UniqueFd fd;
+    std::unique_ptr<BpfRing> ring;
+  };
+
+  uint64_t counter(uint32_t which) const;
+  void watch_exits();
+  Result<void> create_rings();
+  Result<void> attach_samples(const perf_event_attr& on_cpu);
+  void take(int cpu, std::span<const std::byte> record, Pressure pressure, Batch& batch);
+
+  BpfOptions options_;
+  std::unique_ptr<assay_bpf, CloseSkeleton> skeleton_;
+  Mapped ranges_;
+  size_t ring_bytes_ = 0;
+  std::vector<Ring> rings_;
+  std::vector<Mapped> chunks_;
+  std::vector<UniqueFd> sample_events_;
+  std::vector<bpf_link*> links_;
+  bpf_link* iterator_ = nullptr;
+  uint64_t told_lost_ = 0;
+  bool has_schedule_exit_ = false;
+  bool watches_exits_ = false;
+  std::mutex links_mutex_;
+};
+
+Result<void> LoadedPrograms::open() {
+  last_words.clear();
+  libbpf_set_print(keep_words);
+  KernelTypes kernel = read_kernel_types();
+  skeleton_.reset(assay_bpf__open());
+  if (!skeleton_) return std::unexpected(explain("the BPF programs cannot be opened", errno));
+  skeleton_->rodata->follow_children = options_.children;
+  skeleton_->rodata->trace_wakeups = options_.wakeups;
+  skeleton_->rodata->check_cache = options_.check_cache;
+  skeleton_->rodata->truth_one_in = options_.truth_one_in;
+  skeleton_->rodata->has_prev_state = kernel.switch_tells_state;
+  has_schedule_exit_ = kernel.has_schedule_exit;
+  bpf_program__set_autoload(skeleton_->progs.on_schedule_exit, has_schedule_exit_);
+  if (options_.truth_one_in > 0) skeleton_->rodata->raw_per_slice = 1000;
+  int possible = libbpf_num_possible_cpus();
+  if (possible < 1) return fail("the number of CPUs is not known");
+  bpf_map__set_max_entries(skeleton_->maps.rings, static_cast<uint32_t>(possible));
+  size_t share = options_.ring_budget_bytes / std::max<size_t>(1, options_.cpus.size());
+  ring_bytes_ = std::bit_floor(std::clamp(share, kSmallestRing, kLargestRing));
+  if (int code = assay_bpf__load(skeleton_.get()); code != 0)
+    return std::unexpected(explain("the kernel does not take the BPF programs", -code));
+  auto ranges =
+      map_array(bpf_map__fd(skeleton_->maps.ranges), sizeof(bpf::range) * bpf::kMostRanges);
+  if (!ranges) return std::unexpected(ranges.error());
+  ranges_ = std::move(*ranges);
+  return create_rings();
+}
+
+Result<void> LoadedPrograms::create_rings() {
+  for (int cpu : options_.cpus) {
+    int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "assay_ring", 0, 0,
+                            static_cast<uint32_t>(ring_bytes_), nullptr);
+    if (fd < 0) return std::unexpected(explain("no memory for a BPF ring buffer", -fd));
+    Ring ring{cpu, UniqueFd(fd), nullptr};
+    auto mapped = BpfRing::map(fd, ring_bytes_);
+    if (!mapped) return std::unexpected(mapped.error());
+    ring.ring = std::move(*mapped);
+    auto key = static_cast<uint32_t>(cpu);
+    if (int code = bpf_map_update_elem(bpf_map__fd(skeleton_->maps.rings), &key, &fd, BPF_ANY);
+        code != 0)
+      return std::unexpected(explain("a BPF ring buffer cannot be given to its CPU", -code));
+    rings_.push_back(std::move(ring));
+  }
+  return {};
+}
+
+Result<void> LoadedPrograms::attach(const perf_event_attr& on_cpu) {
+  last_words.clear();
+  std::lock_guard lock(links_mutex_);
+  // Births and deaths first, so that no process slips through.
+  for (bpf_program* program :
+       {skeleton_->progs.on_fork, skeleton_->progs.on_exec, skeleton_->progs.on_exit,
+        skeleton_->progs.on_waking, skeleton_->progs.on_switch}) {
+    if (program == skeleton_->progs.on_waking && !options_.wakeups) continue;
+    bpf_link* link = bpf_program__attach(program);
+    if (link == nullptr) return std::unexpected(explain("a BPF program cannot be attached", errno));
+    links_.push_back(link);
+  }
+  iterator_ = bpf_program__attach_iter(skeleton_->progs.list_open_waits, nullptr);
+  if (iterator_ == nullptr)
+    return std::unexpected(explain("the BPF task iterator cannot be attached", errno));
+  return attach_samples(on_cpu);
+}
+
+Result<void> LoadedPrograms::attach_samples(const perf_event_attr& on_cpu) {
+  for (int cpu : options_.cpus) {
+    auto event = os::real_perf_kernel().open(on_cpu, -1, cpu);
+    if (!event) return std::unexpected(event.error());
+    bpf_link* link = bpf_program__attach_perf_event(skeleton_->progs.on_sample, event->get());
+    if (link == nullptr)
+      return std::unexpected(explain("the BPF program cannot be attached to samples", errno));
+    links_.push_back(link);
+    event->release();  // the link closes it
+  }
+  return {};
+}
+
+void LoadedPrograms::detach() {
+  std::lock_guard lock(links_mutex_);
+  for (auto it = links_.rbegin(); it != links_.rend(); ++it) bpf_link__destroy(*it);
+  links_.clear();
+}
+
+bool LoadedPrograms::add_process(pid_t pid, uint64_t code) {
+  auto key = static_cast<uint32_t>(pid);
+  bpf::process process{code, key, 0};
+  return bpf_map_update_elem(bpf_map__fd(skeleton_->maps.processes), &key, &process, BPF_ANY) == 0;
+}
+
+void LoadedPrograms::update_process(pid_t pid, uint64_t code) {
+  auto key = static_cast<uint32_t>(pid);
+  bpf::process process{code, key, 0};
+  bpf_map_update_elem(bpf_map__fd(skeleton_->maps.processes), &key, &process, BPF_EXIST);
+}
+
+uint32_t* LoadedPrograms::new_chunk(uint32_t number) {
+  LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+  constexpr uint32_t kBytes = bpf::kChunkWords * sizeof(uint32_t);
+  UniqueFd fd(
+      bpf_map_create(BPF_MAP_TYPE_ARRAY, "assay_tables", sizeof(uint32_t), kBytes, 1, &options));
+  if (!fd.valid()) return nullptr;
+  auto memory = map_array(fd.get(), kBytes);
+  if (!memory) return nullptr;
+  int value = fd.get();
+  if (bpf_map_update_elem(bpf_map__fd(skeleton_->maps.tables), &number, &value, BPF_ANY) != 0)
+    return nullptr;
+  chunks_.push_back(std::move(*memory));  // the outer map keeps the inner one
+  return static_cast<uint32_t*>(chunks_.back().at());
+}
+
+uint64_t LoadedPrograms::counter(uint32_t which) const {
+  std::vector<uint64_t> values(static_cast<size_t>(libbpf_num_possible_cpus()));
+  bpf_map_lookup_elem(bpf_map__fd(skeleton_->maps.counters), &which, values.data());
+  return std::accumulate(values.begin(), values.end(), uint64_t{0});
+}
+
+BpfCounters LoadedPrograms::counters() const {
+  BpfCounters sums{};
+  for (uint32_t i = 0; i < bpf::kCounters; ++i) sums[i] = counter(i);
+  return sums;
+}
+
+std::vector<bpf::wait_record> LoadedPrograms::open_waits() {
+  std::vector<bpf::wait_record> waits;
+  if (iterator_ == nullptr) return waits;
+  UniqueFd fd(bpf_iter_create(bpf_link__fd(iterator_)));
+  if (!fd.valid()) return waits;
+  std::vector<std::byte> bytes;
+  constexpr size_t kStep = 64 * sizeof(bpf::wait_record);
+  for (;;) {
+    size_t before = bytes.size();
+    bytes.resize(before + kStep);
+    ssize_t got = read(fd.get(), bytes.data() + before, kStep);
+    if (got < 0 && errno == EAGAIN) got = 0;
+    bytes.resize(before + static_cast<size_t>(std::max<ssize_t>(0, got)));
+    if (got <= 0) break;
+  }
+  waits.resize(bytes.size() / sizeof(bpf::wait_record));
+  std::memcpy(waits.data(), bytes.data(), waits.size() * sizeof(bpf::wait_record));
+  return waits;
+}
+
+// From the reader's thread: whoever notices first need not wait for the consumer.
+void LoadedPrograms::watch_exits() {
+  watches_exits_ = true;
+  std::lock_guard lock(links_mutex_);
+  if (links_.empty()) return;  // detached already
+  bpf_link* link = bpf_program__attach(skeleton_->progs.on_schedule_exit);
+  if (link != nullptr) links_.push_back(link);
+}
+
+void LoadedPrograms::drain(Pressure pressure, Batch& batch) {
+  for (Ring& ring : rings_) {
+    bool sane = ring.ring->drain(
+        [&](std::span<const std::byte> record) { take(ring.cpu, record, pressure, batch); });
+    if (!sane) ++batch.malformed;
+  }
+  if (has_schedule_exit_ && !watches_exits_ && counter(bpf::kCountMissedIn) > 0) watch_exits();
+  uint64_t lost = counter(bpf::kCountRingFull);
+  if (lost > told_lost_) batch.ring_losses.push_back({-1, false, lost - told_lost_});
+  told_lost_ = lost;
+}
+
+void LoadedPrograms::take(int, std::span<const std::byte> record, Pressure pressure, Batch& batch) {
+  bpf::head head;
+  if (record.size() < sizeof head) {
+    ++batch.malformed;
+    return;
+  }
+  std::memcpy(&head, record.data(), sizeof head);
+  bool is_raw = head.type == bpf::kRecordRaw;
+  if ((pressure == Pressure::drop_samples && head.type == bpf::kRecordSample) ||
+      (pressure != Pressure::none && is_raw)) {
+    is_raw ? ++batch.cut_stacks : ++batch.dropped_samples;
+    return;
+  }
+  auto offset = static_cast<uint32_t>(batch.bytes.size());
+  batch.bytes.insert(batch.bytes.end(), record.begin(), record.end());
+  batch.bytes.resize((batch.bytes.size() + 7) & ~size_t{7});
+  batch.entries.push_back(
+      {static_cast<TimeNs>(head.time), offset, static_cast<uint32_t>(record.size())});
+}
+
+}  // namespace
+
+Result<std::unique_ptr<BpfPrograms>> BpfPrograms::load(const BpfOptions& options) {
+  auto programs = std::make_unique<LoadedPrograms>(options);
+  if (auto opened = programs->open(); !opened) return std::unexpected(opened.error());
+  return programs;
+}
+
+}  // namespace assay::capture
+
+#endif
