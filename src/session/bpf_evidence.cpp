@@ -22,7 +22,8 @@ bool copy_head(std::span<const std::byte> bytes, size_t fixed_bytes, Record& out
   return true;
 }
 
-// pt_regs to DWARF numbers. In a system call rcx and r11 are the kernel's.
+}  // namespace
+
 model::UserRegisters registers_of(const bpf::raw_regs& r) {
   model::UserRegisters registers;
   const uint64_t values[model::kRegCount] = {r.ax,  r.dx,  r.cx,  r.bx,  r.si,  r.di,
@@ -31,8 +32,6 @@ model::UserRegisters registers_of(const bpf::raw_regs& r) {
   for (int reg = 0; reg < model::kRegCount; ++reg) registers.set(reg, values[reg]);
   return registers;
 }
-
-}  // namespace
 
 BpfEvidence::BpfEvidence(const Parts& parts, TaskOf task_of, AddSample add_sample,
                          capture::OffCpu& off_cpu, TimeNs window_begin)

@@ -102,4 +102,7 @@ class BpfEvidence {
   BpfTruth truth_;
 };
 
+// pt_regs to DWARF numbers. In a system call rcx and r11 are the kernel's.
+model::UserRegisters registers_of(const capture::bpf::raw_regs& registers);
+
 }  // namespace assay::session

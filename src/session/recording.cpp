@@ -59,13 +59,40 @@ void Recording::add_existing_threads() {
 }
 
 void Recording::take_first_snapshots(int64_t slice_ns) {
-  TimeNs deadline = unseen_.empty() ? 0 : monotonic_ns() + slice_ns;
+  if (unseen_.empty()) return;
+  if (registers_.empty()) read_registers();
+  TimeNs deadline = monotonic_ns() + slice_ns;
   while (!unseen_.empty() && monotonic_ns() < deadline) {
     pid_t tid = unseen_.front();
     unseen_.pop_front();
     const target::TrackedTask* task = parts_.tracker.find(tid);
     if (task != nullptr) take_snapshot(task->thread, task->pid, tid);
   }
+  if (unseen_.empty()) registers_.clear();
+}
+
+void Recording::read_registers() {
+  if (parts_.bpf == nullptr) return;
+  for (const capture::bpf::thread_registers& thread : parts_.bpf->thread_registers())
+    registers_[static_cast<pid_t>(thread.tid)] = thread.regs;
+}
+
+// All of a blocked thread's registers where they are known of the very call that it is in; else the
+// two that /proc tells, by which code with frame pointers cannot be walked.
+model::UserRegisters Recording::registers_at(const os::ThreadSnapshot& snapshot, pid_t tid) const {
+  const os::SyscallState& call = snapshot.syscall;
+  auto known = registers_.find(tid);
+  if (known != registers_.end()) {
+    const capture::bpf::raw_regs& r = known->second;
+    const uint64_t arguments[] = {r.di, r.si, r.dx, r.r10, r.r8, r.r9};
+    bool same_call = call.number < 0 || (r.orig_ax == static_cast<uint64_t>(call.number) &&
+                                         std::ranges::equal(arguments, call.args));
+    if (r.ip == call.ip && r.sp == call.sp && same_call) return registers_of(r);
+  }
+  model::UserRegisters registers;
+  registers.set(model::kRegRip, call.ip);
+  registers.set(model::kRegRsp, call.sp);
+  return registers;
 }
 
 void Recording::take_snapshot(ThreadId thread, pid_t pid, pid_t tid) {
@@ -74,8 +101,7 @@ void Recording::take_snapshot(ThreadId thread, pid_t pid, pid_t tid) {
   unwind::RawStack raw;
   raw.pid = pid;
   raw.tid = tid;
-  raw.registers.set(model::kRegRip, snapshot->syscall.ip);
-  raw.registers.set(model::kRegRsp, snapshot->syscall.sp);
+  raw.registers = registers_at(*snapshot, tid);
   raw.copy = snapshot->stack;
   model::StackId stack = parts_.stacks.build_user(raw, snapshot->time);
   snapshots_.push_back({snapshot->time, thread, parts_.sites.site(pid, *snapshot, stack)});

@@ -86,6 +86,8 @@ class Recording {
   void count_losses(const capture::Batch& batch);
   void add_loss(model::LossKind kind, int cpu, TimeNs time, uint64_t count);
   void take_snapshot(model::ThreadId thread, pid_t pid, pid_t tid);
+  void read_registers();
+  model::UserRegisters registers_at(const os::ThreadSnapshot& snapshot, pid_t tid) const;
   void apply_snapshots(TimeNs until);
   bool is_repeated(const capture::RecordHead& head);
   TimeNs switch_time(const capture::RecordHead& head) const;
@@ -107,6 +109,7 @@ class Recording {
     model::ThreadId thread;
     capture::WaitSite site;
   };
+  std::unordered_map<pid_t, capture::bpf::raw_regs> registers_;  // at the start, while it is needed
   std::deque<pid_t> unseen_;  // tids whose first snapshot is still to be taken
   // When the CPU last began to switch: the kernel's own accounting changes over there, a moment
   // before the switch records are written.

@@ -126,6 +126,7 @@ class LoadedPrograms final : public BpfPrograms {
   uint32_t* new_chunk(uint32_t number) override;
   BpfCounters counters() const override;
   std::vector<bpf::wait_record> open_waits() override;
+  std::vector<bpf::thread_registers> thread_registers() override;
   size_t ring_bytes() const override { return ring_bytes_ * rings_.size(); }
   bool takes_truth() const override { return options_.truth_one_in > 0; }
   void drain(Pressure pressure, Batch& batch) override;
@@ -283,13 +284,17 @@ BpfCounters LoadedPrograms::counters() const {
   return sums;
 }
 
-std::vector<bpf::wait_record> LoadedPrograms::open_waits() {
-  std::vector<bpf::wait_record> waits;
-  if (iterator_ == nullptr) return waits;
-  UniqueFd fd(bpf_iter_create(bpf_link__fd(iterator_)));
-  if (!fd.valid()) return waits;
+namespace {
+
+// What an iterator of the kernel writes, as the records that they are.
+template <class Record>
+std::vector<Record> read_records(bpf_link* iterator) {
+  std::vector<Record> records;
+  if (iterator == nullptr) return records;
+  UniqueFd fd(bpf_iter_create(bpf_link__fd(iterator)));
+  if (!fd.valid()) return records;
   std::vector<std::byte> bytes;
-  constexpr size_t kStep = 64 * sizeof(bpf::wait_record);
+  constexpr size_t kStep = 64 * sizeof(Record);
   for (;;) {
     size_t before = bytes.size();
     bytes.resize(before + kStep);
@@ -298,9 +303,22 @@ std::vector<bpf::wait_record> LoadedPrograms::open_waits() {
     bytes.resize(before + static_cast<size_t>(std::max<ssize_t>(0, got)));
     if (got <= 0) break;
   }
-  waits.resize(bytes.size() / sizeof(bpf::wait_record));
-  std::memcpy(waits.data(), bytes.data(), waits.size() * sizeof(bpf::wait_record));
-  return waits;
+  records.resize(bytes.size() / sizeof(Record));
+  std::memcpy(records.data(), bytes.data(), records.size() * sizeof(Record));
+  return records;
+}
+
+}  // namespace
+
+std::vector<bpf::wait_record> LoadedPrograms::open_waits() {
+  return read_records<bpf::wait_record>(iterator_);
+}
+
+std::vector<bpf::thread_registers> LoadedPrograms::thread_registers() {
+  bpf_link* iterator = bpf_program__attach_iter(skeleton_->progs.list_registers, nullptr);
+  auto records = read_records<bpf::thread_registers>(iterator);
+  bpf_link__destroy(iterator);
+  return records;
 }
 
 // From the reader's thread: whoever notices first need not wait for the consumer.

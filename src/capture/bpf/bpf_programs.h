@@ -52,6 +52,8 @@ class BpfPrograms : public BatchSource {
   virtual BpfCounters counters() const = 0;
   // The waits that are not over now.
   virtual std::vector<bpf::wait_record> open_waits() = 0;
+  // The user registers of the target's threads; those of blocked ones are what they will wake with.
+  virtual std::vector<bpf::thread_registers> thread_registers() = 0;
   virtual size_t ring_bytes() const = 0;
   virtual bool takes_truth() const = 0;  // raw records come beside walked ones
 };

@@ -113,6 +113,11 @@ struct raw_regs {  // struct pt_regs of x86-64
       sp, ss;
 };
 
+struct thread_registers {
+  __u32 tid, tgid;
+  struct raw_regs regs;
+};
+
 struct raw_record {
   struct head head;
   __u32 id, tgid, tid;
