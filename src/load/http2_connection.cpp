@@ -71,6 +71,16 @@ struct Http2Events {
     return 0;
   }
 
+  // nghttp2 gives the connection up by itself when the peer breaks the protocol.
+  static int sent(nghttp2_session*, const nghttp2_frame* frame, void* user) {
+    if (frame->hd.type != NGHTTP2_GOAWAY || frame->goaway.error_code == NGHTTP2_NO_ERROR) return 0;
+    auto* connection = static_cast<Http2Connection*>(user);
+    connection->broken_ = true;
+    connection->note_fault(
+        fmt::format("HTTP/2 {}", ::nghttp2_http2_strerror(frame->goaway.error_code)));
+    return 0;
+  }
+
   static int stream_closed(nghttp2_session* session, int32_t stream, uint32_t error_code,
                            void* user) {
     if (Client* of = client(session, stream)) {
@@ -98,6 +108,7 @@ struct Http2Events {
       ::nghttp2_session_callbacks_set_on_header_callback(made, header);
       ::nghttp2_session_callbacks_set_on_data_chunk_recv_callback(made, data);
       ::nghttp2_session_callbacks_set_on_frame_recv_callback(made, frame);
+      ::nghttp2_session_callbacks_set_on_frame_send_callback(made, sent);
       ::nghttp2_session_callbacks_set_on_stream_close_callback(made, stream_closed);
       return std::unique_ptr<nghttp2_session_callbacks, Http2CallbacksDeleter>(made);
     }();
@@ -132,7 +143,8 @@ bool Http2Connection::start_session() {
 }
 
 void Http2Connection::on_open(TimeNs now) {
-  going_away_ = false;
+  going_away_ = broken_ = false;
+  heard_ = false;
   if (!start_session()) return lose({OutcomeKind::protocol, 0}, now);
   fill(now);
   write_frames(now);
@@ -224,14 +236,21 @@ void Http2Connection::write_frames(TimeNs now) {
 
 void Http2Connection::on_bytes(std::string_view bytes, TimeNs now) {
   now_ = now;
+  if (!heard_ && bytes.starts_with("HTTP/1")) {
+    note_fault("the server speaks HTTP/1, not HTTP/2");
+    return lose({OutcomeKind::protocol, 0}, now);
+  }
+  heard_ = true;
   ssize_t taken = ::nghttp2_session_mem_recv(session_.get(), bytes_of(bytes), bytes.size());
   if (taken < 0) {
     note_fault(::nghttp2_strerror(static_cast<int>(taken)));
     return lose({OutcomeKind::protocol, 0}, now);
   }
-  bool ended = ::nghttp2_session_want_read(session_.get()) == 0 &&
-               ::nghttp2_session_want_write(session_.get()) == 0;
-  if (ended) return lose({OutcomeKind::closed, 0}, now);
+  if (::nghttp2_session_want_read(session_.get()) == 0) {
+    write_frames(now);
+    if (is_open()) lose({broken_ ? OutcomeKind::protocol : OutcomeKind::closed, 0}, now);
+    return;
+  }
   fill(now);
   write_frames(now);
 }

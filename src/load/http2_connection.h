@@ -66,7 +66,9 @@ class Http2Connection final : public Connection {
   std::vector<Client*> idle_;
   uint64_t busy_ = 0;
   bool going_away_ = false;
-  TimeNs now_ = 0;  // of the bytes being handled, for nghttp2's callbacks
+  bool broken_ = false;  // by the peer, against the protocol
+  bool heard_ = false;   // something came on this connection
+  TimeNs now_ = 0;       // of the bytes being handled, for nghttp2's callbacks
   std::string frames_;
   std::vector<nghttp2_nv> headers_;
   size_t path_header_ = 0;
