@@ -68,6 +68,9 @@ class FakeHttp2Server {
       bytes.clear();
     }
     nghttp2_session_del(conversation.session);
+    // As servers do: closing with unread bytes would reset the connection and lose what was said.
+    ::shutdown(fd, SHUT_WR);
+    server_.wait_for_stop_or_close(fd);
   }
 
   // False when nothing is left to say or hear.
@@ -112,8 +115,9 @@ class FakeHttp2Server {
     const FakeAnswer& chosen = stream.answer;
     nghttp2_session* session = conversation.session;
     if (chosen.goaway_before || chosen.goaway_after) {
-      nghttp2_submit_goaway(session, NGHTTP2_FLAG_NONE, chosen.goaway_before ? id - 2 : id,
-                            NGHTTP2_NO_ERROR, nullptr, 0);
+      nghttp2_submit_goaway(session, NGHTTP2_FLAG_NONE,
+                            chosen.goaway_before ? std::max(0, id - 2) : id, NGHTTP2_NO_ERROR,
+                            nullptr, 0);
     }
     if (chosen.silent || chosen.goaway_before) return;
     if (chosen.reset != 0) {

@@ -29,6 +29,14 @@ LoadResult run(const LoadOptions& options) {
   return result ? std::move(*result) : LoadResult{};
 }
 
+std::string errors_of(const LoadResult& result) {
+  std::string text;
+  for (const auto& [outcome, times] : result.total.errors) {
+    text += fmt::format("{} × {} ", times, describe(outcome));
+  }
+  return text;
+}
+
 uint64_t count_of(const LoadResult& result, OutcomeKind kind, int code = -1) {
   uint64_t count = 0;
   for (const auto& [outcome, times] : result.total.errors) {
@@ -60,7 +68,7 @@ TEST(Http2Load, ClosedLoopOverStreams) {
   options.data = "n={{seq}}" + std::string(40'000, 'y');
   LoadResult result = run(options);
   EXPECT_EQ(result.total.ok, kAll);
-  EXPECT_EQ(result.total.failed, 0U);
+  EXPECT_EQ(result.total.failed, 0U) << errors_of(result);
   EXPECT_EQ(paths.size(), kAll);
   EXPECT_EQ(bodies.size(), kAll);
   EXPECT_EQ(bodies.begin()->size(), std::string("n=0").size() + 40'000);
@@ -94,7 +102,7 @@ TEST(Http2Load, RequestsThatGoawayLeftUnseenAreSentAgain) {
   });
   LoadResult result = run(options_for(server.url()));
   EXPECT_EQ(result.total.ok, kAll);
-  EXPECT_EQ(result.total.failed, 0U);
+  EXPECT_EQ(result.total.failed, 0U) << errors_of(result);
   EXPECT_GE(result.total.retried, 2U);
   EXPECT_GT(result.total.connects, 2U);
 }
@@ -107,7 +115,7 @@ TEST(Http2Load, AServerThatWantsNewConnections) {
   });
   LoadResult result = run(options_for(server.url()));
   EXPECT_EQ(result.total.ok, kAll);
-  EXPECT_EQ(result.total.failed, 0U);
+  EXPECT_EQ(result.total.failed, 0U) << errors_of(result);
 }
 
 TEST(Http2Load, StreamsThatHangTimeOutAlone) {
