@@ -169,8 +169,10 @@ bool Http2Connection::send_one(TimeNs now) {
 // Gives every idle client a request, as far as requests are due.
 void Http2Connection::fill(TimeNs now) {
   if (going_away_) return;
-  for (Client& client : all_) {
-    if (client.resend && !submit(client, now)) return;
+  if (to_resend_ > 0) {
+    for (Client& client : all_) {
+      if (client.resend && !submit(client, now)) return;
+    }
   }
   while (!idle_.empty()) {
     auto ticket = parts_.dispatcher.next(number_, now);
@@ -186,8 +188,14 @@ void Http2Connection::fill(TimeNs now) {
   }
 }
 
+void Http2Connection::set_resend(Client& client, bool resend) {
+  if (client.resend == resend) return;
+  client.resend = resend;
+  resend ? ++to_resend_ : --to_resend_;
+}
+
 bool Http2Connection::submit(Client& client, TimeNs now) {
-  client.resend = false;
+  set_resend(client, false);
   client.sent_at = now;
   client.status = 0;
   client.ended = false;
@@ -208,7 +216,7 @@ bool Http2Connection::submit(Client& client, TimeNs now) {
   if (client.stream >= 0) return true;
   // Out of stream numbers, or the session is closing: the next connection takes it.
   client.stream = -1;
-  client.resend = true;
+  set_resend(client, true);
   going_away_ = true;
   return false;
 }
@@ -226,10 +234,8 @@ void Http2Connection::write_frames(TimeNs now) {
     if (frames_.empty()) break;
     send(frames_, now);
   }
-  if (is_open() && going_away_ &&
-      idle_.size() + static_cast<size_t>(std::count_if(all_.begin(), all_.end(),
-                                                       [](const Client& c) { return c.resend; })) ==
-          all_.size()) {
+  // Nothing is in flight on a connection that takes nothing new: on to the next.
+  if (is_open() && going_away_ && idle_.size() + to_resend_ == all_.size()) {
     lose({OutcomeKind::closed, 0}, now);
   }
 }
@@ -279,7 +285,7 @@ void Http2Connection::stream_closed(Client& client, uint32_t error_code) {
   if (unseen) {
     ++parts_.tally.retried;
     client.stream = -1;
-    client.resend = true;
+    set_resend(client, true);
     return;
   }
   Outcome outcome = outcome_of(client, error_code);
@@ -292,7 +298,7 @@ void Http2Connection::stream_closed(Client& client, uint32_t error_code) {
 
 void Http2Connection::finish(Client& client, const Outcome& outcome, TimeNs now) {
   client.stream = -1;
-  client.resend = false;
+  set_resend(client, false);
   --busy_;
   idle_.push_back(&client);
   parts_.dispatcher.finished(client.ticket, outcome, now);
