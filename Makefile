@@ -52,6 +52,10 @@ bench: deps release ## overhead side by side with perf and bpftrace (BENCH="--ro
 	$(call say,measuring overhead)
 	@bench/overhead $(BENCH)
 
+.PHONY: bench-load
+bench-load: deps release ## load side by side with wrk and h2load (BENCH="--rounds 10")
+	@bench/load $(BENCH)
+
 .PHONY: format
 format: ## rewrite every C++ file in the house style
 	@$(SOURCES) | xargs -0 $(CLANG_FORMAT) -i

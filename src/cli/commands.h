@@ -46,6 +46,7 @@ std::unique_ptr<Command> make_import_command(CLI::App& app);
 std::unique_ptr<Command> make_doctor_command(CLI::App& app);
 std::unique_ptr<Command> make_load_command(CLI::App& app);
 std::unique_ptr<Command> make_completions_command(CLI::App& app);
+std::unique_ptr<Command> make_sweep_command(CLI::App& app);
 
 // Prints "assay: what" and the remedy on stderr; gives kFailed back.
 int print_error(const Error& error);

@@ -71,6 +71,16 @@ struct Http2Events {
     return 0;
   }
 
+  // nghttp2 gives the connection up by itself when the peer breaks the protocol.
+  static int sent(nghttp2_session*, const nghttp2_frame* frame, void* user) {
+    if (frame->hd.type != NGHTTP2_GOAWAY || frame->goaway.error_code == NGHTTP2_NO_ERROR) return 0;
+    auto* connection = static_cast<Http2Connection*>(user);
+    connection->broken_ = true;
+    connection->note_fault(
+        fmt::format("HTTP/2 {}", ::nghttp2_http2_strerror(frame->goaway.error_code)));
+    return 0;
+  }
+
   static int stream_closed(nghttp2_session* session, int32_t stream, uint32_t error_code,
                            void* user) {
     if (Client* of = client(session, stream)) {
@@ -98,6 +108,7 @@ struct Http2Events {
       ::nghttp2_session_callbacks_set_on_header_callback(made, header);
       ::nghttp2_session_callbacks_set_on_data_chunk_recv_callback(made, data);
       ::nghttp2_session_callbacks_set_on_frame_recv_callback(made, frame);
+      ::nghttp2_session_callbacks_set_on_frame_send_callback(made, sent);
       ::nghttp2_session_callbacks_set_on_stream_close_callback(made, stream_closed);
       return std::unique_ptr<nghttp2_session_callbacks, Http2CallbacksDeleter>(made);
     }();
@@ -132,7 +143,8 @@ bool Http2Connection::start_session() {
 }
 
 void Http2Connection::on_open(TimeNs now) {
-  going_away_ = false;
+  going_away_ = broken_ = false;
+  heard_ = false;
   if (!start_session()) return lose({OutcomeKind::protocol, 0}, now);
   fill(now);
   write_frames(now);
@@ -157,8 +169,10 @@ bool Http2Connection::send_one(TimeNs now) {
 // Gives every idle client a request, as far as requests are due.
 void Http2Connection::fill(TimeNs now) {
   if (going_away_) return;
-  for (Client& client : all_) {
-    if (client.resend && !submit(client, now)) return;
+  if (to_resend_ > 0) {
+    for (Client& client : all_) {
+      if (client.resend && !submit(client, now)) return;
+    }
   }
   while (!idle_.empty()) {
     auto ticket = parts_.dispatcher.next(number_, now);
@@ -174,8 +188,14 @@ void Http2Connection::fill(TimeNs now) {
   }
 }
 
+void Http2Connection::set_resend(Client& client, bool resend) {
+  if (client.resend == resend) return;
+  client.resend = resend;
+  resend ? ++to_resend_ : --to_resend_;
+}
+
 bool Http2Connection::submit(Client& client, TimeNs now) {
-  client.resend = false;
+  set_resend(client, false);
   client.sent_at = now;
   client.status = 0;
   client.ended = false;
@@ -196,7 +216,7 @@ bool Http2Connection::submit(Client& client, TimeNs now) {
   if (client.stream >= 0) return true;
   // Out of stream numbers, or the session is closing: the next connection takes it.
   client.stream = -1;
-  client.resend = true;
+  set_resend(client, true);
   going_away_ = true;
   return false;
 }
@@ -214,24 +234,29 @@ void Http2Connection::write_frames(TimeNs now) {
     if (frames_.empty()) break;
     send(frames_, now);
   }
-  if (is_open() && going_away_ &&
-      idle_.size() + static_cast<size_t>(std::count_if(all_.begin(), all_.end(),
-                                                       [](const Client& c) { return c.resend; })) ==
-          all_.size()) {
+  // Nothing is in flight on a connection that takes nothing new: on to the next.
+  if (is_open() && going_away_ && idle_.size() + to_resend_ == all_.size()) {
     lose({OutcomeKind::closed, 0}, now);
   }
 }
 
 void Http2Connection::on_bytes(std::string_view bytes, TimeNs now) {
   now_ = now;
+  if (!heard_ && bytes.starts_with("HTTP/1")) {
+    note_fault("the server speaks HTTP/1, not HTTP/2");
+    return lose({OutcomeKind::protocol, 0}, now);
+  }
+  heard_ = true;
   ssize_t taken = ::nghttp2_session_mem_recv(session_.get(), bytes_of(bytes), bytes.size());
   if (taken < 0) {
     note_fault(::nghttp2_strerror(static_cast<int>(taken)));
     return lose({OutcomeKind::protocol, 0}, now);
   }
-  bool ended = ::nghttp2_session_want_read(session_.get()) == 0 &&
-               ::nghttp2_session_want_write(session_.get()) == 0;
-  if (ended) return lose({OutcomeKind::closed, 0}, now);
+  if (::nghttp2_session_want_read(session_.get()) == 0) {
+    write_frames(now);
+    if (is_open()) lose({broken_ ? OutcomeKind::protocol : OutcomeKind::closed, 0}, now);
+    return;
+  }
   fill(now);
   write_frames(now);
 }
@@ -260,7 +285,7 @@ void Http2Connection::stream_closed(Client& client, uint32_t error_code) {
   if (unseen) {
     ++parts_.tally.retried;
     client.stream = -1;
-    client.resend = true;
+    set_resend(client, true);
     return;
   }
   Outcome outcome = outcome_of(client, error_code);
@@ -273,7 +298,7 @@ void Http2Connection::stream_closed(Client& client, uint32_t error_code) {
 
 void Http2Connection::finish(Client& client, const Outcome& outcome, TimeNs now) {
   client.stream = -1;
-  client.resend = false;
+  set_resend(client, false);
   --busy_;
   idle_.push_back(&client);
   parts_.dispatcher.finished(client.ticket, outcome, now);

@@ -56,6 +56,7 @@ class Http2Connection final : public Connection {
   bool start_session();
   void fill(TimeNs now);
   bool submit(Client& client, TimeNs now);
+  void set_resend(Client& client, bool resend);
   void write_frames(TimeNs now);
   void stream_closed(Client& client, uint32_t error_code);
   Outcome outcome_of(const Client& client, uint32_t error_code) const;
@@ -65,8 +66,11 @@ class Http2Connection final : public Connection {
   std::vector<Client> all_;
   std::vector<Client*> idle_;
   uint64_t busy_ = 0;
+  size_t to_resend_ = 0;  // clients whose request waits for the next connection
   bool going_away_ = false;
-  TimeNs now_ = 0;  // of the bytes being handled, for nghttp2's callbacks
+  bool broken_ = false;  // by the peer, against the protocol
+  bool heard_ = false;   // something came on this connection
+  TimeNs now_ = 0;       // of the bytes being handled, for nghttp2's callbacks
   std::string frames_;
   std::vector<nghttp2_nv> headers_;
   size_t path_header_ = 0;
