@@ -1,9 +1,9 @@
 // What every lab server does as a process: its socket, its signals, its end, its children.
 //
 // Loopback only. A server blocks SIGINT and SIGTERM before it starts a thread, prints one line
-// "listening 127.0.0.1:PORT" when it is ready, and returns from wait_for_end() on either signal.
-// Children of a server die with it, even by kill -9 (die_with_parent).
-// Failures: a sentence on stderr and exit status 1.
+// "listening 127.0.0.1:PORT" when it is ready, and ends on either signal, exit 0. Children of a
+// server die with it, even by kill -9 (die_with_parent). Failures: a sentence on stderr and exit
+// status 1.
 #pragma once
 
 #include <csignal>

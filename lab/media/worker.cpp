@@ -91,12 +91,14 @@ class BlazeRunner {
  private:
   void take_requests() {
     Request request;
-    while (batch_.size() < kMaxBatch && channel_.requests.try_pop(request)) {
-      ++taken_;
-      uint64_t seed = request.prompt_hash | 1;
-      batch_.push_back({request, seed, 0, Response{}, SamplingParams(request.max_tokens, 2)});
-      batch_.back().pending.id = request.id;
-    }
+    while (batch_.size() < kMaxBatch && channel_.requests.try_pop(request)) admit(request);
+  }
+
+  void admit(const Request& request) {
+    ++taken_;
+    uint64_t state = request.prompt_hash | 1;
+    batch_.push_back({request, state, 0, Response{}, SamplingParams(request.max_tokens, 2)});
+    batch_.back().pending.id = request.id;
   }
 
   [[gnu::noinline]] void wait_for_request() {
@@ -106,10 +108,7 @@ class BlazeRunner {
     Request request;
     for (long i = 0; poll_ >= 100 || i < poll_ * 1000; ++i) {
       if (!channel_.requests.try_pop(request)) continue;
-      ++taken_;
-      uint64_t seed = request.prompt_hash | 1;
-      batch_.push_back({request, seed, 0, Response{}, SamplingParams(request.max_tokens, 2)});
-      batch_.back().pending.id = request.id;
+      admit(request);
       return;
     }
     channel_.requests.wait_for_item(kIdleWaitMs);

@@ -21,7 +21,9 @@ class Outcome:
         self.scenario = scenario
         verdict = report.get("verdict")
         self.kind = verdict.get("kind") if isinstance(verdict, dict) else None
-        self.sentence = verdict.get("sentence", "") if isinstance(verdict, dict) else ""
+        # What a withheld verdict would have said.
+        secondary = verdict.get("secondary", []) if isinstance(verdict, dict) else []
+        self.beneath = secondary[0].get("kind") if self.kind == "withheld" and secondary else None
         names = scenario.expected_names
         judged = symbols_in([verdict, report.get("findings", [])], [])
         evidence = symbols_in([report.get(part, []) for part in
@@ -37,7 +39,9 @@ class Outcome:
             return "not yet"
         if self.kind == self.scenario.expected_kind:
             return "right"
-        return "near" if self.kind in self.scenario.accepted_kinds else "wrong"
+        if self.kind in self.scenario.accepted_kinds:
+            return "near"
+        return "withheld" if self.kind == "withheld" else "wrong"
 
     def line(self):
         names = "/".join(self.scenario.expected_names)
@@ -49,8 +53,9 @@ class Outcome:
             named = f"{names} in the evidence"
         else:
             named = f"{names} NOT FOUND"
-        return (f"{self.scenario.name:28} expected {self.scenario.expected_kind:20} "
-                f"got {self.kind or 'not yet':20} {self.state:8} {named}")
+        got = f"withheld ({self.beneath})" if self.beneath else self.kind or "not yet"
+        return (f"{self.scenario.name:24} expected {self.scenario.expected_kind:19} "
+                f"got {got:30} {self.state:8} {named}")
 
 
 def confusion(outcomes):
@@ -74,10 +79,13 @@ def score(outcomes):
         return lines
     right = sum(o.state == "right" for o in judged)
     near = sum(o.state == "near" for o in judged)
+    withheld = [o for o in judged if o.state == "withheld"]
+    beneath = sum(o.beneath in o.scenario.accepted_kinds for o in withheld)
     named = sum(o.named for o in judged if o.scenario.expected_names)
     to_name = sum(1 for o in judged if o.scenario.expected_names)
-    lines.append(f"right {right} of {len(judged)}, near {near}, wrong {len(judged) - right - near}; "
-                 f"culprit named {named} of {to_name}")
+    wrong = len(judged) - right - near - len(withheld)
+    lines.append(f"right {right} of {len(judged)}, near {near}, wrong {wrong}, withheld "
+                 f"{len(withheld)} (right or near beneath: {beneath}); culprit named {named} of {to_name}")
     false = [f"{o.scenario.name}: {', '.join(o.false_alarms)}" for o in judged if o.false_alarms]
     if false:
         lines.append("findings on servers without a fault: " + "; ".join(false))
