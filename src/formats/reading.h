@@ -20,6 +20,7 @@ struct ReadOptions {
 };
 
 inline constexpr size_t kDeepestStack = 4096;  // frames kept of one stack
+inline constexpr int64_t kMostNsOfOne = INT64_MAX / 4096;  // of one sample or wait: 26 days
 inline constexpr size_t kLongestStoredName = 20'000;
 
 inline std::string_view stored(std::string_view name) {

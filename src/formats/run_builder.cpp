@@ -128,7 +128,7 @@ void RunBuilder::seen(model::ThreadId thread, TimeNs begin, TimeNs end, int64_t 
   Life& life = lives_[thread.value];
   life.first = std::min(life.first, begin);
   life.last = std::max(life.last, end);
-  life.known_ns += ns;
+  life.known_ns = std::min(kMostNs / 2, life.known_ns + std::clamp<int64_t>(ns, 0, kMostNs / 2));
   first_ns_ = std::min(first_ns_, begin);
   last_ns_ = std::max(last_ns_, end);
 }

@@ -12,8 +12,6 @@ using formats::PerfHead;
 using formats::PerfSample;
 using model::StackEnd;
 
-constexpr int64_t kMostNs = INT64_MAX / 1'000'000'000;  // of one sample
-
 TimeNs begin_of(const formats::PerfData& data) {
   return data.first_time() == INT64_MAX ? 0 : data.first_time();
 }
@@ -85,7 +83,8 @@ void PerfDataImport::choose_event() {
 
 int64_t PerfDataImport::weight(const PerfSample& sample) const {
   double ns = static_cast<double>(sample.period) * scale_;
-  return std::clamp<int64_t>(static_cast<int64_t>(std::min(ns + 0.5, 9e18)), 1, kMostNs);
+  return std::clamp<int64_t>(static_cast<int64_t>(std::min(ns + 0.5, 9e18)), 1,
+                             formats::kMostNsOfOne);
 }
 
 model::ThreadId PerfDataImport::thread(const PerfHead& head) {

@@ -323,7 +323,8 @@ Result<void> PerfDataLoader::index_record(std::string_view record, size_t offset
     well = parse_trailer(*attr, body, parsed);
   }
   if (!well) return input_.fail_at(offset, "a record that is too short");
-  if (parsed.time < 0) return input_.fail_at(offset, "a record with an impossible time");
+  if (parsed.time < 0 || parsed.time > INT64_MAX / 4)
+    return input_.fail_at(offset, "a record with an impossible time");
   bool switched = head.type == PERF_RECORD_SWITCH || head.type == PERF_RECORD_SWITCH_CPU_WIDE;
   out_.has_switches_ = out_.has_switches_ || switched;
   if (parsed.time > 0 && (switched || head.type == PERF_RECORD_SAMPLE)) {

@@ -209,7 +209,7 @@ class ScriptReader {
                      : options_.period_ns > 0    ? options_.period_ns
                      : head_->period > 0         ? head_->period
                                                  : 1;
-    weight = std::min<int64_t>(weight, INT64_MAX / 1'000'000'000);
+    weight = std::min<int64_t>(weight, kMostNsOfOne);
     if (!head_->time) {
       builder_.untimed_samples(thread, stack, 1, weight);
       return;
@@ -223,7 +223,7 @@ class ScriptReader {
     wait.thread = thread;
     wait.stack = stack;
     wait.start = head_->time.value_or(0);
-    wait.duration_ns = std::min<int64_t>(head_->period, INT64_MAX / 1'000'000'000);
+    wait.duration_ns = std::min<int64_t>(head_->period, kMostNsOfOne);
     wait.set(model::WaitFlag::runqueue_known);
     if (head_->event == "runqueue") {
       wait.runqueue_ns = wait.duration_ns;

@@ -192,11 +192,17 @@ class PprofReader {
 }  // namespace
 
 bool looks_like_pprof(std::string_view unpacked) {
-  // The first field is nearly always a sample type: a message of two small numbers.
+  constexpr uint32_t kHighestField = 20;
+  constexpr int kFieldsLookedAt = 1000;
+  bool has_type = false;
   WireReader reader(unpacked);
-  auto field = reader.next();
-  return field && field->is_bytes && field->number >= 1 && field->number <= 6 &&
-         (field->number != 1 || field->bytes.size() <= 24);
+  for (int i = 0; i < kFieldsLookedAt; ++i) {
+    auto field = reader.next();
+    if (!field) break;
+    if (field->number > kHighestField) return false;
+    has_type = has_type || ((field->number == 1 || field->number == 2) && field->is_bytes);
+  }
+  return has_type;
 }
 
 Result<void> read_pprof(const Input& input, RunBuilder& builder) {

@@ -1,0 +1,172 @@
+// Readers on small files by hand: what they take, and that errors name file and offset.
+#include <cstring>
+
+#include "formats/export_fixture.h"
+#include "formats/folded/read_folded.h"
+#include "formats/gperftools/read_gperftools.h"
+#include "formats/gzip.h"
+#include "formats/output.h"
+#include "formats/perf/perf_data.h"
+#include "formats/perf/read_perf_script.h"
+#include "formats/pprof/read_pprof.h"
+#include "formats/speedscope/read_speedscope.h"
+
+namespace assay::formats {
+namespace {
+
+class Readers : public testing::Test {
+ protected:
+  template <class Read>
+  std::string error_of(const std::string& bytes, const Read& read) {
+    auto writer = run::Writer::create(scratch_.file("bad.assay"), {}, true);
+    RunBuilder builder(**writer, [](const std::string& name) { return name; });
+    Input input = Input::of_bytes("bad file", bytes);
+    Result<void> done = read(input, builder);
+    return done ? "" : done.error().what;
+  }
+  std::string folded_error(const std::string& bytes) {
+    return error_of(bytes, [](const Input& in, RunBuilder& b) { return read_folded(in, {}, b); });
+  }
+  run::ScratchDirectory scratch_;
+};
+
+TEST_F(Readers, FoldedErrorsNameFileAndOffset) {
+  EXPECT_EQ(folded_error("a;b 1\nnonsense\n"), "bad file: a line without a value at offset 6");
+  EXPECT_EQ(folded_error("a -5\n"), "bad file: a line without a value at offset 0");
+  EXPECT_EQ(folded_error("# only a comment\n\na;b 3\n"), "");
+}
+
+TEST_F(Readers, AFoldedCountBeyondReasonIsRefused) {
+  auto writer = run::Writer::create(scratch_.file("huge.assay"), {}, true);
+  RunBuilder builder(**writer, [](const std::string& name) { return name; });
+  Input input = Input::of_bytes("huge", "a 4000000000\n");
+  ASSERT_TRUE(read_folded(input, {}, builder));
+  auto done = builder.finish({});
+  ASSERT_FALSE(done);
+  EXPECT_NE(done.error().remedy.find("--unit"), std::string::npos);
+}
+
+TEST_F(Readers, PerfScriptInItsVariants) {
+  constexpr const char* kText =
+      "# header\n"
+      "my server 10/11 [003] 5.000100:     250000 cpu-clock:ppp: \n"
+      "\t    5581 inner+0x1 (inlined)\n"
+      "\t    5581 outer+0x21 (/opt/server)\n"
+      "\t    5600 [unknown] (/opt/server)\n"
+      "\tffffffff81000001 do_it+0x1 ([kernel.kallsyms])\n"
+      "\n"
+      "my server 10/11 5.000300: cpu-clock:ppp: \n"
+      "\t    5581 outer+0x21 (/opt/server)\n"
+      "\n"
+      "other    12 [000]     6.5:          1 page-faults: \n"
+      "\t    1 x (/opt/other)\n";
+  Input input = Input::of_bytes("script", kText);
+  EXPECT_TRUE(looks_like_perf_script(input.bytes()));
+  auto back = imported(scratch_, [&](RunBuilder& b) { return read_perf_script(input, {}, b); });
+  ASSERT_TRUE(back);
+  EXPECT_EQ(sums_of(*back).samples, 2) << "another event is left out";
+  EXPECT_EQ(back->contents().threads[0].name, "my server");
+  EXPECT_EQ(back->contents().threads[0].tid, 11);
+  std::string folded = exported(*back, Format::folded, Metric::samples);
+  EXPECT_NE(folded.find(";do_it;server+0x5600;outer;inner 1"), folded.npos) << folded;
+  bool noted = false;
+  for (const auto& note : back->contents().notes) noted = noted || note.topic == "events";
+  EXPECT_TRUE(noted);
+}
+
+TEST_F(Readers, PerfScriptErrorsNameTheLine) {
+  auto read = [](const Input& in, RunBuilder& b) { return read_perf_script(in, {}, b); };
+  EXPECT_EQ(error_of("\t 55 f (x)\n", read),
+            "bad file: a frame that belongs to no sample at offset 0");
+  EXPECT_EQ(error_of("a 1 2.5: 1 x:\n\t55 f (x)\n\nrubbish\n", read),
+            "bad file: a line that is neither sample nor frame at offset 25");
+}
+
+std::string words(std::initializer_list<uint64_t> list) {
+  std::string bytes;
+  for (uint64_t word : list) bytes.append(reinterpret_cast<const char*>(&word), 8);
+  return bytes;
+}
+
+TEST_F(Readers, GperftoolsCpu) {
+  std::string bytes = words({0, 3, 0, 10'000, 0, 7, 2, 0x401010, 0x401101, 3, 1, 0x999, 0, 1, 0}) +
+                      "00400000-00500000 r-xp 00001000 08:01 1   /opt/prog\n";
+  Input input = Input::of_bytes("prof", bytes);
+  EXPECT_TRUE(looks_like_gperftools_cpu(bytes));
+  auto back = imported(scratch_, [&](RunBuilder& b) { return read_gperftools_cpu(input, b); });
+  ASSERT_TRUE(back);
+  EXPECT_EQ(sums_of(*back), (Sums{10, 100'000'000, 0, 0, 0}));
+  std::string folded = exported(*back, Format::folded, Metric::samples);
+  // Callers are return addresses: one less. Offsets in the file: − start + offset.
+  EXPECT_NE(folded.find(";prog+0x2100;prog+0x2010 7"), folded.npos) << folded;
+  auto read = [](const Input& in, RunBuilder& b) { return read_gperftools_cpu(in, b); };
+  EXPECT_NE(error_of(bytes.substr(0, 72), read).find("without its trailer at offset 72"),
+            std::string::npos);
+  EXPECT_NE(error_of(words({0, 3, 0, 1, 0, 1, 1u << 30, 5}), read).find("too long at offset 40"),
+            std::string::npos);
+}
+
+TEST_F(Readers, GperftoolsHeapScalesSampledProfiles) {
+  const std::string rows = "  2: 1024 [ 4: 2048] @ 0x401010 0x402000\nMAPPED_LIBRARIES:\n";
+  auto bytes_in_use = [&](const std::string& head) {
+    Input input = Input::of_bytes("heap", head + rows);
+    auto back = imported(scratch_, [&](RunBuilder& b) { return read_gperftools_heap(input, b); });
+    return back ? sums_of(*back).cpu : -1;
+  };
+  EXPECT_EQ(bytes_in_use("heap profile: 2: 1024 [4: 2048] @ heapprofile\n"), 1024);
+  // 1024 / (1 − e^(−512/524288))
+  EXPECT_EQ(bytes_in_use("heap profile: 2: 1024 [4: 2048] @ heap_v2/524288\n"), 1'049'088);
+}
+
+TEST_F(Readers, SpeedscopeRefusesWhatItsSchemaForbids) {
+  auto read = [](const Input& in, RunBuilder& b) { return read_speedscope(in, b); };
+  EXPECT_NE(error_of("{\"a\":", read).find("at offset"), std::string::npos);
+  EXPECT_NE(error_of("{}", read).find("no shared frames"), std::string::npos);
+  EXPECT_NE(error_of(R"({"shared":{"frames":[]},"profiles":[{"type":"sampled","unit":"none",)"
+                     R"("samples":[[1]],"weights":[1]}]})",
+                     read)
+                .find("unknown frame"),
+            std::string::npos);
+}
+
+TEST_F(Readers, PprofErrorsNameTheOffset) {
+  auto read = [](const Input& in, RunBuilder& b) { return read_pprof(in, b); };
+  EXPECT_NE(error_of("\x0a\x04\x08\x01", read).find("at offset"), std::string::npos);
+  EXPECT_NE(error_of("", read).find("without a sample type"), std::string::npos);
+}
+
+TEST_F(Readers, PerfDataErrorsNameTheOffset) {
+  auto error = [](std::string bytes) {
+    Input input = Input::of_bytes("perf.data", std::move(bytes));
+    auto data = PerfData::open(input);
+    return data ? std::string() : data.error().what;
+  };
+  EXPECT_EQ(error("PERFILE2"), "perf.data: the file ends in its header at offset 8");
+  EXPECT_NE(error("PERFILE2" + words({16}) + words({0x0018000000000009})).find("at offset 16"),
+            std::string::npos);
+}
+
+TEST(Gzip, BombsAndCutsAreErrors) {
+  auto packed = gzip(std::string(10'000'000, 'a'));
+  ASSERT_TRUE(packed);
+  EXPECT_EQ(gunzip(*packed, 20'000'000)->size(), 10'000'000u);
+  EXPECT_FALSE(gunzip(*packed, 1'000'000));
+  EXPECT_FALSE(gunzip(packed->substr(0, packed->size() / 2), 20'000'000));
+}
+
+TEST(Output, IsThereWholeOrNotAtAll) {
+  run::ScratchDirectory scratch;
+  {
+    auto output = Output::create(scratch.file("x"));
+    ASSERT_TRUE(output);
+    output->write("half");
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(scratch.path()));
+  auto output = Output::create(scratch.file("x"));
+  output->write("whole");
+  ASSERT_TRUE(output->commit());
+  EXPECT_EQ(slurp(scratch.file("x")), "whole");
+}
+
+}  // namespace
+}  // namespace assay::formats

@@ -1,0 +1,78 @@
+// A run through another tool's format and back keeps its totals.
+#include "formats/export_fixture.h"
+#include "formats/folded/read_folded.h"
+#include "formats/perf/read_perf_script.h"
+#include "formats/pprof/read_pprof.h"
+#include "formats/speedscope/read_speedscope.h"
+
+namespace assay::formats {
+namespace {
+
+class RoundTrip : public testing::Test {
+ protected:
+  RoundTrip() { fill_server(run_); }
+  Input input(Format format, std::optional<Metric> metric = std::nullopt) {
+    Input made = Input::of_bytes("test", exported(run_, format, metric));
+    EXPECT_TRUE(made.unpack());
+    return made;
+  }
+  analysis::FakeRun run_;
+  run::ScratchDirectory scratch_;
+};
+
+TEST_F(RoundTrip, PprofKeepsEverything) {
+  Input file = input(Format::pprof);
+  auto back = imported(scratch_, [&](RunBuilder& b) { return read_pprof(file, b); });
+  ASSERT_TRUE(back);
+  EXPECT_EQ(sums_of(*back), sums_of(run_));
+  for (const char* thread : {"pool-1", "pool-2", "accept"}) {
+    Selection selection;
+    selection.thread = thread;
+    EXPECT_EQ(sums_of(*back, selection), sums_of(run_, selection)) << thread;
+  }
+  // The same stacks, by name, with kernel, inlines and truncation.
+  EXPECT_EQ(exported(*back, Format::folded, Metric::samples),
+            exported(run_, Format::folded, Metric::samples));
+  EXPECT_EQ(exported(*back, Format::csv), exported(run_, Format::csv));
+}
+
+TEST_F(RoundTrip, FoldedKeepsTimeAndCounts) {
+  ReadOptions options;
+  Input counts = input(Format::folded, Metric::samples);
+  auto back = imported(scratch_, [&](RunBuilder& b) { return read_folded(counts, options, b); });
+  ASSERT_TRUE(back);
+  EXPECT_EQ(sums_of(*back).samples, 45);
+  options.unit_ns = 1;
+  options.period_ns = 10 * kNsPerMs;
+  Input times = input(Format::folded, Metric::cpu);
+  back = imported(scratch_, [&](RunBuilder& b) { return read_folded(times, options, b); });
+  ASSERT_TRUE(back);
+  EXPECT_EQ(sums_of(*back), (Sums{45, 450'000'000, 0, 0, 0}));
+}
+
+TEST_F(RoundTrip, SpeedscopeKeepsTimeOnAndOffCpu) {
+  Input file = input(Format::speedscope);
+  auto back = imported(scratch_, [&](RunBuilder& b) { return read_speedscope(file, b); });
+  ASSERT_TRUE(back);
+  EXPECT_EQ(sums_of(*back).cpu, sums_of(run_).cpu);
+  EXPECT_EQ(sums_of(*back).off, sums_of(run_).off);
+  EXPECT_EQ(back->contents().threads.size(), 3u) << "both profiles of a thread are one thread";
+}
+
+TEST_F(RoundTrip, PerfScriptKeepsTimesThreadsAndWaits) {
+  Input file = input(Format::perf_script, Metric::wall);
+  ReadOptions options;
+  auto back = imported(scratch_, [&](RunBuilder& b) { return read_perf_script(file, options, b); });
+  ASSERT_TRUE(back);
+  Sums got = sums_of(*back), want = sums_of(run_);
+  EXPECT_EQ(got.cpu, want.cpu);
+  EXPECT_EQ(got.samples, want.samples);
+  EXPECT_EQ(got.off, want.off);
+  EXPECT_EQ(got.runqueue, want.runqueue);
+  Selection selection;
+  selection.thread = "pool-1";
+  EXPECT_EQ(sums_of(*back, selection).cpu, 300 * kNsPerMs);
+}
+
+}  // namespace
+}  // namespace assay::formats

@@ -1,0 +1,201 @@
+#include "session/import.h"
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include "base/unique_fd.h"
+#include "run/run_fixture.h"
+#include "session/import_http.h"
+
+namespace assay::session {
+namespace {
+
+std::string golden(const std::string& name) {
+  return std::string(SOURCE_ROOT) + "/tests/golden/" + name;
+}
+
+struct Found {
+  uint64_t samples = 0, waits = 0;
+  int64_t cpu_ns = 0, wait_ns = 0;
+  bool operator==(const Found&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const Found& f) {
+  return out << f.samples << ' ' << f.waits << ' ' << f.cpu_ns << ' ' << f.wait_ns;
+}
+
+class ImportTest : public testing::Test {
+ protected:
+  Result<ImportOutcome> import(const std::vector<std::string>& inputs) {
+    ImportOptions options;
+    options.inputs = inputs;
+    options.output = scratch_.file("run.assay");
+    options.overwrite = true;
+    options.symbolize = false;  // names depend on the machine
+    return import_files(options);
+  }
+  std::unique_ptr<run::Reader> read_back() {
+    auto reader = run::Reader::open(scratch_.file("run.assay"));
+    EXPECT_TRUE(reader) << reader.error().text();
+    return reader ? std::move(*reader) : nullptr;
+  }
+  Found found() {
+    Found sums;
+    auto reader = read_back();
+    (void)reader->for_each_sample({}, [&](const model::Sample& s) {
+      ++sums.samples;
+      sums.cpu_ns += s.weight_ns;
+    });
+    (void)reader->for_each_wait({}, [&](const model::Wait& w) {
+      ++sums.waits;
+      sums.wait_ns += w.duration_ns;
+    });
+    return sums;
+  }
+  run::ScratchDirectory scratch_;
+};
+
+// Expected sums are what the tools that made the files say of them: tests/golden/README.md.
+TEST_F(ImportTest, GoldenFilesHaveTheTotalsOfTheirOwnTools) {
+  struct Row {
+    const char* file;
+    const char* backend;
+    Found want;
+  };
+  for (const Row& row : {
+           Row{"perf_fp.data", "import: perf.data", {29, 0, 29'029'029, 0}},
+           Row{"perf_pipe.data", "import: perf.data", {10, 0, 20'040'080, 0}},
+           Row{"perf_dwarf.data", "import: perf.data", {14, 8, 28'056'112, 41'838'467}},
+           Row{"perf_script.txt", "import: perf-script", {17, 0, 17'017'017, 0}},
+           Row{"go_cpu.pb.gz", "import: pprof", {5, 0, 50'000'000, 0}},
+           Row{"go_block.pb.gz", "import: pprof", {0, 6, 0, 287'859'234}},
+           Row{"gperftools.cpu", "import: gperftools-cpu", {14, 0, 140'000'000, 0}},
+           Row{"gperftools.heap", "import: gperftools-heap", {2, 0, 6'000'000, 0}},
+           Row{"stacks.folded", "import: folded", {100, 0, 100, 0}},
+           Row{"evented.speedscope.json", "import: speedscope", {6, 0, 13'000'000, 0}},
+       }) {
+    auto outcome = import({golden(row.file)});
+    ASSERT_TRUE(outcome) << row.file << ": " << outcome.error().text();
+    EXPECT_EQ(found(), row.want) << row.file;
+    EXPECT_EQ(read_back()->contents().info.backend, row.backend);
+  }
+}
+
+TEST_F(ImportTest, WhatTheSourceDoesNotKnowIsNoted) {
+  ASSERT_TRUE(import({golden("stacks.folded")}));
+  std::string topics;
+  auto reader = read_back();
+  for (const auto& note : reader->contents().notes) topics += note.topic + ' ';
+  EXPECT_NE(topics.find("times"), topics.npos) << topics;
+  EXPECT_NE(topics.find("waits"), topics.npos) << topics;
+  EXPECT_NE(topics.find("unit"), topics.npos) << topics;
+}
+
+TEST_F(ImportTest, SeveralFilesMerge) {
+  ASSERT_TRUE(import({golden("gperftools.cpu"), golden("stacks.folded")}));
+  EXPECT_EQ(found(), (Found{114, 0, 140'000'100, 0}));
+  EXPECT_EQ(read_back()->contents().processes.size(), 2u);
+}
+
+TEST_F(ImportTest, ABrokenFileLeavesNothingBehind) {
+  std::ofstream(scratch_.file("broken.folded")) << "a;b 1\nnonsense\n";
+  auto outcome = import({golden("stacks.folded"), scratch_.file("broken.folded")});
+  ASSERT_FALSE(outcome);
+  EXPECT_NE(outcome.error().what.find("broken.folded: a line without a value at offset 6"),
+            std::string::npos);
+  int files = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(scratch_.path()))
+    ++files;
+  EXPECT_EQ(files, 1) << "only the broken input";
+}
+
+TEST_F(ImportTest, TruncatedAndFlippedPerfDataIsRefusedOrRead) {
+  std::ifstream file(golden("perf_dwarf.data"), std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  for (size_t cut : {10u, 100u, 500u, 3000u}) {
+    std::ofstream(scratch_.file("cut.data"), std::ios::binary) << bytes.substr(0, cut);
+    auto outcome = import({scratch_.file("cut.data")});
+    ASSERT_FALSE(outcome) << cut;
+    EXPECT_NE(outcome.error().what.find("cut.data"), std::string::npos);
+    EXPECT_NE(outcome.error().what.find("offset"), std::string::npos) << outcome.error().what;
+  }
+}
+
+TEST_F(ImportTest, TheOutputIsNeverAnInputAndNeverOverwrittenUnasked) {
+  ImportOptions options;
+  options.inputs = {golden("stacks.folded")};
+  options.output = scratch_.file("here");
+  std::ofstream(options.output) << "mine";
+  EXPECT_FALSE(import_files(options));
+  options.inputs = {options.output};
+  options.overwrite = true;
+  EXPECT_FALSE(import_files(options));
+}
+
+// Answers one request on loopback with the given bytes.
+class OneAnswer {
+ public:
+  explicit OneAnswer(std::string answer) : listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::listen(listener_.get(), 1), 0);
+    ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size);
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this, answer = std::move(answer)] {
+      UniqueFd client(::accept(listener_.get(), nullptr, nullptr));
+      char request[4096];
+      if (::recv(client.get(), request, sizeof request, 0) <= 0) return;
+      (void)!::send(client.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
+    });
+  }
+  ~OneAnswer() { thread_.join(); }
+  std::string url(const std::string& path) const {
+    return fmt::format("http://127.0.0.1:{}{}", port_, path);
+  }
+
+ private:
+  UniqueFd listener_;
+  int port_ = 0;
+  std::thread thread_;
+};
+
+TEST_F(ImportTest, ProfilesComeFromAUrl) {
+  std::ifstream file(golden("go_cpu.pb.gz"), std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  OneAnswer server(fmt::format("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", bytes.size()) +
+                   bytes);
+  auto outcome = import({server.url("/debug/pprof/profile?seconds=0")});
+  ASSERT_TRUE(outcome) << outcome.error().text();
+  EXPECT_EQ(found().cpu_ns, 50'000'000);
+}
+
+TEST(HttpGet, ChunksAreJoinedAndFailuresTold) {
+  {
+    OneAnswer server(
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
+    auto got = http_get(server.url("/"), 1000);
+    ASSERT_TRUE(got) << got.error().text();
+    EXPECT_EQ(*got, "abcde");
+  }
+  {
+    OneAnswer server("HTTP/1.1 404 Not Found\r\n\r\nno");
+    auto got = http_get(server.url("/x"), 1000);
+    ASSERT_FALSE(got);
+    EXPECT_NE(got.error().what.find("404 Not Found"), std::string::npos);
+  }
+  {
+    OneAnswer server("HTTP/1.1 200 OK\r\n\r\n" + std::string(5000, 'x'));
+    EXPECT_FALSE(http_get(server.url("/x"), 1000)) << "more than was allowed";
+  }
+  EXPECT_FALSE(http_get("http://", 1000));
+}
+
+}  // namespace
+}  // namespace assay::session
