@@ -101,6 +101,7 @@ std::string tree_columns(const RunIndex& run) {
   Columns table("tree");
   table.add("depth", run.depths());
   table.add("function", run.functions());
+  table.add("category", run.categories());
   table.add_deltas("inlined", inlined_deltas);
   table.add_strings("name", names);
   table.add_strings("short", short_names);  // empty: as the name
@@ -110,6 +111,7 @@ std::string tree_columns(const RunIndex& run) {
   table.add("kind", kind);
   table.add_strings("modules", modules.all());
   table.add_strings("files", files.all());
+  table.add_strings("categories", run.category_names());
   return table.finish();
 }
 

@@ -14,7 +14,7 @@ Result<std::unique_ptr<RunIndex>> RunIndex::open(const std::string& path) {
 Result<std::unique_ptr<RunIndex>> RunIndex::make(std::unique_ptr<run::Reader> reader,
                                                  const std::string& path) {
   std::unique_ptr<RunIndex> index(new RunIndex(std::move(reader), path));
-  if (auto looked = index->look_at_threads(); !looked) return std::unexpected(looked.error());
+  if (auto looked = index->look_once(); !looked) return std::unexpected(looked.error());
   return index;
 }
 
@@ -22,7 +22,8 @@ RunIndex::RunIndex(std::unique_ptr<run::Reader> reader, std::string path)
     : path_(std::move(path)),
       reader_(std::move(reader)),
       tree_(reader_->contents()),
-      classifier_(tree_) {
+      classifier_(tree_),
+      rules_(tree_, reader_->contents()) {
   lay_out();
   mark_inlined();
 }
@@ -36,6 +37,7 @@ void RunIndex::lay_out() {
   node_of_path_.resize(paths.size());
   depth_.resize(paths.size());
   function_.resize(paths.size());
+  category_.resize(paths.size());
   std::vector<uint32_t> next(paths.size());  // by path: where its next child goes
   next[0] = 1;
   for (size_t path = 1; path < paths.size(); ++path) {
@@ -46,6 +48,7 @@ void RunIndex::lay_out() {
     node_of_path_[path] = node;
     depth_[node] = depth_[node_of_path_[parent]] + 1;
     function_[node] = paths[path].function;
+    category_[node] = rules_.category_of(static_cast<analysis::PathIndex>(path));
   }
 }
 
@@ -65,17 +68,23 @@ void RunIndex::mark_inlined() {
   }
 }
 
-Result<void> RunIndex::look_at_threads() {
+Result<void> RunIndex::look_once() {
   run::TimeRange window{begin_ns(), end_ns()};
   seen_.resize(contents().threads.size());
   auto status = reader_->for_each_wait(window, [this](const model::Wait& wait) {
     has_waits_ = true;
-    if (wait.thread.value < seen_.size()) seen_[wait.thread.value] = true;
+    if (wait.thread.value >= seen_.size()) return;
+    seen_[wait.thread.value] = true;
+    rules_.observe(wait, classifier_.kind_of(wait));
   });
   if (!status) return status;
-  return reader_->for_each_sample(window, [this](const model::Sample& sample) {
-    if (sample.thread.value < seen_.size()) seen_[sample.thread.value] = true;
+  status = reader_->for_each_sample(window, [this](const model::Sample& sample) {
+    if (sample.thread.value >= seen_.size()) return;
+    seen_[sample.thread.value] = true;
+    rules_.observe(sample);
   });
+  if (status) rules_.decide();
+  return status;
 }
 
 ThreadState RunIndex::running_state(model::StackId stack) const {
@@ -84,7 +93,8 @@ ThreadState RunIndex::running_state(model::StackId stack) const {
 }
 
 ThreadState RunIndex::waiting_state(const model::Wait& wait) {
-  return blocked_state(classifier_.kind_of(wait));
+  analysis::BlockKind kind = classifier_.kind_of(wait);
+  return rules_.idle(wait, kind) ? kIdle : blocked_state(kind);
 }
 
 Result<std::string> RunIndex::report_json() {

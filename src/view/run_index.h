@@ -16,6 +16,7 @@
 #include "analysis/wait_classifier.h"
 #include "base/result.h"
 #include "run/reader.h"
+#include "view/run_rules.h"
 #include "view/thread_state.h"
 
 namespace assay::view {
@@ -44,10 +45,13 @@ class RunIndex {
   const std::vector<uint32_t>& depths() const { return depth_; }
   const std::vector<uint32_t>& functions() const { return function_; }
   const std::vector<bool>& inlined() const { return inlined_; }
+  // By node: index into category_names().
+  const std::vector<uint32_t>& categories() const { return category_; }
+  std::vector<std::string_view> category_names() const { return rules_.category_names(); }
   NodeIndex node_of(model::StackId stack) const { return node_of_path_[tree_.path_of(stack)]; }
   // user or kernel, by the leaf of the stack.
   ThreadState running_state(model::StackId stack) const;
-  ThreadState waiting_state(const model::Wait& wait);
+  ThreadState waiting_state(const model::Wait& wait);  // idle, or blocked on something
 
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
   // The report of the whole run as JSON, computed once.
@@ -57,15 +61,17 @@ class RunIndex {
   RunIndex(std::unique_ptr<run::Reader> reader, std::string path);
   void lay_out();
   void mark_inlined();
-  Result<void> look_at_threads();
+  Result<void> look_once();
 
   std::string path_;
   std::unique_ptr<run::Reader> reader_;
   analysis::CallTree tree_;
   analysis::WaitClassifier classifier_;
+  RunRules rules_;
   std::vector<NodeIndex> node_of_path_;
   std::vector<uint32_t> depth_, function_;  // by node; node 0 has function 0 and no meaning
   std::vector<bool> inlined_;
+  std::vector<uint32_t> category_;
   bool has_waits_ = false;
   std::vector<bool> seen_;  // by thread
   std::string report_json_;

@@ -21,41 +21,40 @@ export interface Verdict {
   kind: string;
   sentence: string;
   confidence?: number | string;
-  secondary?: (string | { kind: string; sentence?: string })[];
-  reasons?: string[];
+  secondary?: { kind: string; sentence: string }[];
+  withheld?: { why: string; remedy: string }[];
+  next_step?: string;
+  next_command?: string;
 }
 export interface Evidence {
   text?: string;
   frames?: Frame[];
-  stack?: Frame[];
-  time_ns?: number;
-  count?: number;
-  share?: number;
-  [key: string]: unknown;
+  source?: string[] | string;
+  source_line?: number;
 }
 export interface Finding {
   id: string;
   title: string;
   share?: number;
   ci?: [number, number];
-  evidence?: (Evidence | string)[];
+  evidence?: Evidence[];
   where?: { symbol?: string; file?: string; line?: number };
+  share_of?: string;
+  because?: string[] | string;
   recommendation?: string;
   gain_upper_bound?: number | null;
-  severity?: string;
-  [key: string]: unknown;
+  gain?: string;
 }
 export interface Category {
-  id?: string;
-  name?: string;
-  category?: string;
-  share?: number;
+  breakdown: string;
+  id: string;
+  name: string;
+  share: number;
   ci?: [number, number];
-  cpu_ns?: number;
-  time_ns?: number;
-  self_ns?: number;
-  samples?: number;
-  [key: string]: unknown;
+  time_ns: number;
+  samples: number;
+  inclusive_share?: number;
+  top_function?: string;
 }
 export interface Limit {
   topic: string;
@@ -95,5 +94,5 @@ export interface Report {
   findings?: Finding[];
   categories?: Category[];
   locks?: Record<string, unknown>[];
-  not_bottlenecks?: (string | { sentence?: string; text?: string; title?: string })[];
+  not_bottlenecks?: { what: string; text: string; share?: number }[];
 }

@@ -53,6 +53,6 @@ export type Metric = "cpu" | "off" | "wall";
 export function metricWants(metric: Metric, only: string): (state: number) => boolean {
   if (only) return (state) => kStateIds[state] === only || (only === "running" && state <= 1);
   if (metric === "cpu") return (state) => state <= State.Kernel;
-  if (metric === "off") return (state) => state >= State.FirstBlocked;
+  if (metric === "off") return (state) => state >= State.FirstBlocked; // waiting for work is no problem
   return () => true;
 }

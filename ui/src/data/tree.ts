@@ -28,6 +28,8 @@ export interface Tree {
   depth: Uint16Array;
   inlined: Set<number>;
   functions: Functions;
+  category: Uint16Array | null; // by node: index into categoryNames
+  categoryNames: string[];
 }
 
 export function layTree(depths: ArrayLike<number>, fns: ArrayLike<number>, functions: Functions,
@@ -41,6 +43,8 @@ export function layTree(depths: ArrayLike<number>, fns: ArrayLike<number>, funct
     depth: new Uint16Array(count),
     inlined,
     functions,
+    category: null,
+    categoryNames: [],
   };
   tree.fn[0] = -1;
   tree.parent[0] = -1;
@@ -74,7 +78,10 @@ export function readTree(table: Table): Tree {
     kind: Uint8Array.from(kinds, (k) => k & 3),
     named: Uint8Array.from(kinds, (k) => (k & 4 ? 0 : 1)),
   };
-  return layTree(numbers.depth, numbers.function, functions, new Set(numbers.inlined));
+  const tree = layTree(numbers.depth, numbers.function, functions, new Set(numbers.inlined));
+  if (numbers.category) tree.category = Uint16Array.from(numbers.category);
+  tree.categoryNames = texts.categories ?? [];
+  return tree;
 }
 
 // Root first, without the root itself.

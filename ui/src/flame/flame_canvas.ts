@@ -156,21 +156,27 @@ export class FlameCanvas {
     context.strokeRect(box.x + 1, box.y + 1, Math.max(1, box.w - 3), kRowHeight - 3);
   }
 
-  // As much of the text as fits; what is cut ends in an ellipsis.
+  // As much of the text as fits; what is cut ends in an ellipsis. Widths of letters are measured once
+  // each: measuring whole names takes most of a frame.
   private fit(context: CanvasRenderingContext2D, text: string, room: number): string {
-    const shown = text.length > 300 ? text.slice(0, 300) : text;
-    let width = this.widths.get(shown);
-    if (width === undefined) {
-      width = context.measureText(shown).width;
-      this.widths.set(shown, width);
+    const ellipsis = this.letter(context, "…");
+    let width = 0;
+    let fits = 0; // letters that leave room for an ellipsis
+    for (let i = 0; i < text.length; ++i) {
+      width += this.letter(context, text[i]);
+      if (width > room) return fits < 2 ? "" : text.slice(0, fits) + "…";
+      if (width + ellipsis <= room) fits = i + 1;
     }
-    if (width <= room && shown.length === text.length) return shown;
-    const letters = Math.floor((shown.length * room) / Math.max(1, width)) - 1;
-    return letters < 2 ? "" : shown.slice(0, letters) + "…";
+    return text;
   }
 
-  clearCaches(): void {
-    this.widths.clear();
+  private letter(context: CanvasRenderingContext2D, letter: string): number {
+    let width = this.widths.get(letter);
+    if (width === undefined) {
+      width = context.measureText(letter).width;
+      this.widths.set(letter, width);
+    }
+    return width;
   }
 }
 

@@ -2,23 +2,19 @@
 
 import { useEffect } from "preact/hooks";
 import type { Evidence, Finding } from "../data/report.ts";
-import { duration, percent } from "../format.ts";
+import { percent } from "../format.ts";
 import { useView } from "../hooks.ts";
 import { reportStack, StackList } from "./stack_list.tsx";
 
-function EvidenceItem({ evidence }: { evidence: Evidence | string }) {
-  if (typeof evidence === "string") return <p>{evidence}</p>;
-  const frames = evidence.frames ?? evidence.stack;
-  const figures = [
-    evidence.share !== undefined ? percent(evidence.share) : "",
-    evidence.time_ns !== undefined ? duration(evidence.time_ns) : "",
-    evidence.count !== undefined ? `${evidence.count} times` : "",
-  ].filter(Boolean).join(" · ");
+const asList = (value: string[] | string | undefined): string[] => (Array.isArray(value) ? value : value ? [value] : []);
+
+function EvidenceItem({ evidence }: { evidence: Evidence }) {
+  const source = asList(evidence.source);
   return (
     <div class="evidence">
       {evidence.text && <p>{evidence.text}</p>}
-      {figures && <p class="muted">{figures}</p>}
-      {frames && <StackList lines={reportStack(frames)} />}
+      {source.length > 0 && <pre>{source.map((line, i) => `${(evidence.source_line ?? 1) + i}  ${line}`).join("\n")}</pre>}
+      {evidence.frames && evidence.frames.length > 0 && <StackList lines={reportStack(evidence.frames)} />}
     </div>
   );
 }
@@ -26,22 +22,26 @@ function EvidenceItem({ evidence }: { evidence: Evidence | string }) {
 function FindingCard({ finding, open }: { finding: Finding; open: boolean }) {
   const { store } = useView();
   const where = finding.where;
+  const pieces = finding.evidence ?? [];
   return (
     <article class={"finding" + (open ? " on" : "")} id={`finding-${finding.id}`}>
       <header>
         <h2>{finding.title}</h2>
         {finding.share !== undefined && <span class="big">{percent(finding.share)}</span>}
-        {finding.ci && <span class="muted">95 %: {percent(finding.ci[0])} – {percent(finding.ci[1])}</span>}
+        <span class="muted">{finding.share_of ? `of ${finding.share_of}` : ""}{finding.ci ? ` · 95 %: ${percent(finding.ci[0])} – ${percent(finding.ci[1])}` : ""}</span>
       </header>
+      {asList(finding.because).map((text) => <p key={text}>{text}</p>)}
       {where && (where.symbol || where.file) && (
         <p class="muted">at <bdi>{where.symbol}</bdi> {where.file && <bdi>{where.file}{where.line ? `:${where.line}` : ""}</bdi>}
-          {where.symbol && <button class="toggle" onClick={() => store.set({ search: where.symbol!, tab: "flame" })}>Show in the flame graph</button>}</p>
+          {where.symbol && <button class="toggle" onClick={() => store.set({ search: where.symbol!, tab: "flame", metric: "wall", only: "" })}>Show in the flame graph</button>}
+          {where.file && <button class="toggle" onClick={() => store.set({ file: where.file!, tab: "source" })}>Source</button>}</p>
       )}
       {finding.recommendation && <p class="advice"><b>Do</b> {finding.recommendation}</p>}
-      {typeof finding.gain_upper_bound === "number" && <p class="muted">Gain at most {percent(finding.gain_upper_bound)}.</p>}
-      {finding.evidence && finding.evidence.length > 0 && (
-        <details open={open}><summary>{finding.evidence.length} {finding.evidence.length === 1 ? "piece" : "pieces"} of evidence</summary>
-          {finding.evidence.map((evidence, i) => <EvidenceItem key={i} evidence={evidence} />)}</details>
+      {finding.gain ? <p class="muted">{finding.gain}</p>
+        : typeof finding.gain_upper_bound === "number" && <p class="muted">Gain at most {percent(finding.gain_upper_bound)}.</p>}
+      {pieces.length > 0 && (
+        <details open={open || undefined}><summary>{pieces.length} {pieces.length === 1 ? "piece" : "pieces"} of evidence</summary>
+          {pieces.map((evidence, i) => <EvidenceItem key={i} evidence={evidence} />)}</details>
       )}
     </article>
   );
@@ -52,23 +52,20 @@ export function FindingsTab() {
   useEffect(() => {
     if (state.finding) document.getElementById(`finding-${state.finding}`)?.scrollIntoView({ block: "nearest" });
   }, [state.finding]);
-  if (report.verdict?.kind === "withheld") {
-    return (
-      <div class="scroll pad findings">
-        <h2>The verdict is withheld</h2>
-        <p>{report.verdict.sentence}</p>
-        {report.quality.limits.map((limit) => <p key={limit.text}><b>{limit.topic}</b>: {limit.text} {limit.remedy && <code>{limit.remedy}</code>}</p>)}
-        {(report.findings ?? []).map((finding) => <FindingCard key={finding.id} finding={finding} open={state.finding === finding.id} />)}
-      </div>
-    );
-  }
-  if (!report.findings) return <div class="empty">This run's report has no findings: it was made by an Assay that does not look for them yet.</div>;
+  if (!report.findings) return <div class="empty">This run's report has no findings: it was made by an Assay that does not look for them.</div>;
   const others = report.not_bottlenecks ?? [];
+  const withheld = report.verdict?.kind === "withheld" ? report.verdict : null;
   return (
     <div class="scroll pad findings">
+      {withheld && <>
+        <h2>The verdict is withheld</h2>
+        <p>{withheld.sentence}</p>
+        <ul>{(withheld.withheld ?? []).map((reason) => <li key={reason.why}>{reason.why} {reason.remedy && <code>{reason.remedy}</code>}</li>)}</ul>
+      </>}
+      {(report.verdict?.secondary ?? []).length > 0 && <ul class="plain">{report.verdict!.secondary!.map((claim) => <li key={claim.kind}><b>Also {claim.kind}</b>: {claim.sentence}</li>)}</ul>}
       {report.findings.length === 0 && <p>Nothing stands out: no finding is above its threshold.</p>}
       {report.findings.map((finding) => <FindingCard key={finding.id} finding={finding} open={state.finding === finding.id} />)}
-      {others.length > 0 && <><h2>Not the bottleneck</h2><ul>{others.map((item, i) => <li key={i}>{typeof item === "string" ? item : item.sentence ?? item.text ?? item.title}</li>)}</ul></>}
+      {others.length > 0 && <><h2>Not the bottleneck</h2><ul>{others.map((item, i) => <li key={i}><b>{item.what}</b>: {item.text}</li>)}</ul></>}
     </div>
   );
 }

@@ -11,7 +11,7 @@ import { useAnswer, useView } from "../hooks.ts";
 import { FrameColours } from "../palette.ts";
 import { matcher } from "../search.ts";
 import { topRows, type TopRow } from "../top.ts";
-import { CategoriesTab } from "./categories_tab.tsx";
+import { CategoryTable } from "./categories_tab.tsx";
 import { DataTable, type Column } from "./data_table.tsx";
 import { mainModule, MetricSwitch } from "./flame_tab.tsx";
 import { FlameView } from "./flame_panel.tsx";
@@ -118,7 +118,7 @@ export function TopTab() {
         <span class="tools-note">{duration(all)}{state.only ? ` ${kStateNames[state.only] ?? state.only}` : ""}{found ? " · only what the search finds" : ""}</span>
       </div>
       <div class={"split" + (pivot ? " two" : "")}>
-        {state.group === "line" ? <LinesTable /> : state.group === "category" ? <CategoriesTab /> :
+        {state.group === "line" ? <LinesTable /> : state.group === "category" ? <CategoryTable /> :
           <DataTable label={`Top by ${state.group}`} rows={rows} columns={columns} sort={state.sort} onSort={(sort) => store.set({ sort }, true)}
                      rowKey={(row) => row.key} onRow={byFunction ? (row) => store.set({ pivot: row.key }) : undefined}
                      chosen={(row) => byFunction && row.key === state.pivot} onHover={hover} />}

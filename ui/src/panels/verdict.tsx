@@ -126,6 +126,7 @@ export function VerdictStrip() {
           <span class="confidence">confidence {typeof confidence === "number" ? percent(confidence) : confidence}</span>
         )}
         <Causes />
+        {verdict?.next_step && <span class="next"><b>Next</b> {verdict.next_step}{verdict.next_command && <code>{verdict.next_command}</code>}</span>}
       </div>
       <ThreadTimeBar />
       <TrustLine />
