@@ -8,6 +8,7 @@
 
 #include "analysis/detect.h"
 #include "analysis/gain.h"
+#include "analysis/handoffs.h"
 #include "analysis/idle_judge.h"
 #include "analysis/verdict.h"
 #include "analysis/vitals.h"
@@ -88,6 +89,7 @@ struct Passes {
   ThreadTimeBuilder thread_time;
   LockBuilder locks;
   WaitShapes shapes;
+  Handoffs handoffs;
   std::vector<ThreadCpu> cpu;  // by thread of the run
   uint64_t waits = 0;
   uint64_t waits_without_stack = 0;
@@ -106,6 +108,7 @@ struct Passes {
         thread_time(contents, std::move(counters), selected),
         locks(tree, judge, contents),
         shapes(tree, contents.threads.size()),
+        handoffs(judge),
         cpu(contents.threads.size()) {}
 
   bool wanted(model::ThreadId thread) const {
@@ -139,6 +142,7 @@ struct Passes {
     PlacedWait placed = thread_time.add_wait(wait, kind, idle);
     off_cpu.add(wait, kind, idle, placed);
     shapes.add(wait, kind, placed);
+    handoffs.add(wait, kind, idle, placed);
     if (!idle) locks.add(wait, kind, placed);
     if (placed.blocked_ns > 0 && !has_stack(wait.stack)) ++waits_without_stack;
   }
@@ -232,6 +236,11 @@ Result<Report> analyse(const run::Reader& reader, const Options& options) {
   measure_quality(passes, report);
   for (const RuleError& error : rules.errors) report.rule_errors.push_back(error.text());
   passes.shapes.finish(report.vitals);
+  std::vector<int64_t> group_wall_ns(passes.judge.group_count());
+  for (const ThreadTime& thread : report.threads) {
+    group_wall_ns[passes.judge.group_of(thread.id)] += thread.time.wall_ns;
+  }
+  passes.handoffs.finish(group_wall_ns, report.vitals);
   auto vitals = read_vitals(report, reader);
   if (!vitals) return std::unexpected(vitals.error());
   report.vitals = *vitals;

@@ -69,7 +69,7 @@ class Detection {
  public:
   explicit Detection(const DetectorInput& input) : in_(input) {}
 
-  void run(const DetectorSets::Row& row, std::vector<Finding>& out) {
+  void run(const DetectorSets::Row& row, std::vector<Diagnosis>& out) {
     const DetectorRule& rule = *row.rule;
     for (const MetricCondition& condition : rule.when) {
       if (!holds(condition, in_.report.vitals)) return;
@@ -92,8 +92,8 @@ class Detection {
   }
 
  private:
-  static Finding finding(const DetectorRule& rule) {
-    Finding f;
+  static Diagnosis finding(const DetectorRule& rule) {
+    Diagnosis f;
     f.id = rule.id;
     f.title = rule.title;
     f.cause = rule.cause;
@@ -130,7 +130,7 @@ class Detection {
     return {matched, matched};
   }
 
-  void place(Finding& f, FunctionIndex caller, model::StackId stack) const {
+  void place(Diagnosis& f, FunctionIndex caller, model::StackId stack) const {
     const Function& function = in_.tree.functions()[caller];
     f.where = {std::string(function.name), std::string(function.file), function.line};
     for (const FrameText& frame : in_.tree.texts_of(stack)) {
@@ -141,7 +141,7 @@ class Detection {
     }
   }
 
-  void show(Finding& f, const Matches& sum, std::string_view unit) const {
+  void show(Diagnosis& f, const Matches& sum, std::string_view unit) const {
     auto callers = sum.sorted();
     if (callers.empty()) return;
     place(f, callers[0].first, callers[0].second.stack);
@@ -166,14 +166,14 @@ class Detection {
     return share.share >= threshold && share.low >= kLowerBound * threshold;
   }
 
-  void by_cpu(const DetectorSets::Row& row, std::vector<Finding>& out) {
+  void by_cpu(const DetectorSets::Row& row, std::vector<Diagnosis>& out) {
     Matches sum;
     for (const PathWeight& weight : in_.cpu) {
       if (!matches(row, weight.path)) continue;
       auto [matched, caller] = responsible(weight.path, row.names);
       sum.add(caller, matched, weight.ns, weight.samples, weight.heaviest);
     }
-    Finding f = finding(*row.rule);
+    Diagnosis f = finding(*row.rule);
     f.of = "CPU time";
     f.share = wilson(ratio(sum.ns, in_.report.on_cpu.time_ns), in_.report.on_cpu.effective_samples);
     double least = row.rule->share > 0 ? row.rule->share : kCpuShare;
@@ -182,7 +182,7 @@ class Detection {
     out.push_back(std::move(f));
   }
 
-  void by_wait(const DetectorSets::Row& row, std::vector<Finding>& out) {
+  void by_wait(const DetectorSets::Row& row, std::vector<Diagnosis>& out) {
     const std::vector<BlockKind>& kinds = row.rule->kinds;
     Matches sum;
     for (const WaitWeight& weight : in_.waits) {
@@ -194,7 +194,7 @@ class Detection {
       auto [matched, caller] = responsible(weight.path, row.names);
       sum.add(caller, matched, weight.ns, weight.count, weight.heaviest);
     }
-    Finding f = finding(*row.rule);
+    Diagnosis f = finding(*row.rule);
     f.of = "busy time";
     f.share =
         wilson(std::min(1.0, ratio(sum.ns, in_.serving_busy_ns)), static_cast<double>(sum.count));
@@ -204,8 +204,8 @@ class Detection {
     out.push_back(std::move(f));
   }
 
-  void by_metric(const DetectorRule& rule, std::vector<Finding>& out) {
-    Finding f = finding(rule);
+  void by_metric(const DetectorRule& rule, std::vector<Diagnosis>& out) {
+    Diagnosis f = finding(rule);
     double value = std::clamp(*vital(in_.report.vitals, rule.when[0].metric), 0.0, 1.0);
     f.share = {value, value, value};
     for (const MetricCondition& condition : rule.when) {
@@ -218,7 +218,7 @@ class Detection {
     out.push_back(std::move(f));
   }
 
-  void by_fact(const DetectorRule& rule, std::vector<Finding>& out) {
+  void by_fact(const DetectorRule& rule, std::vector<Diagnosis>& out) {
     bool of_host = rule.fact->key.starts_with("host.");
     std::string key = of_host ? rule.fact->key.substr(5) : rule.fact->key;
     for (const model::Fact& fact : in_.report.facts) {
@@ -228,7 +228,7 @@ class Detection {
                       ? fact.value != "no" && !fact.value.empty()
                       : fact.value.find(rule.fact->contains) != fact.value.npos;
       if (!fits) continue;
-      Finding f = finding(rule);
+      Diagnosis f = finding(rule);
       f.share = {1, 1, 1};
       f.evidence.push_back(
           {fmt::format("{}: {} = {}", fact.scope, fact.key, fact.value), {}, {}, 0});
@@ -247,7 +247,7 @@ class Detection {
   }
 
   // The program's own functions with the library code that they call and nobody else explains.
-  void by_hottest(const DetectorRule& rule, std::vector<Finding>& out) {
+  void by_hottest(const DetectorRule& rule, std::vector<Diagnosis>& out) {
     std::map<FunctionIndex, Matches> by_function;
     for (const PathWeight& weight : in_.cpu) {
       if (weight.path == 0) continue;
@@ -266,7 +266,7 @@ class Detection {
     std::stable_sort(order.begin(), order.end(),
                      [](const Matches* a, const Matches* b) { return a->ns > b->ns; });
     for (size_t i = 0; i < std::min(kHotFunctions, order.size()); ++i) {
-      Finding f = finding(rule);
+      Diagnosis f = finding(rule);
       f.of = "CPU time";
       f.share = wilson(ratio(order[i]->ns, in_.report.on_cpu.time_ns),
                        in_.report.on_cpu.effective_samples);
@@ -278,7 +278,7 @@ class Detection {
     }
   }
 
-  void by_lock(const DetectorRule& rule, std::vector<Finding>& out) {
+  void by_lock(const DetectorRule& rule, std::vector<Diagnosis>& out) {
     size_t found = 0;
     for (const LockSummary& lock : in_.report.locks) {
       bool shape = rule.lock_shape.empty() || rule.lock_shape == lock_shape_id(lock.shape);
@@ -286,7 +286,7 @@ class Detection {
       if (!shape || lock.allocator || lock.busy_share < least || lock.shape == LockShape::brief)
         continue;
       if (++found > kLocksFound) return;
-      Finding f = finding(rule);
+      Diagnosis f = finding(rule);
       f.of = "busy time";
       f.title = fmt::format("{}: {}", rule.title, lock.name);
       f.share = wilson(std::min(1.0, lock.busy_share), static_cast<double>(lock.waits));
@@ -326,9 +326,9 @@ DetectorSets::DetectorSets(const RuleSet& rules, NameSets& sets) {
   }
 }
 
-std::vector<Finding> detect(const DetectorSets& detectors, const DetectorInput& input) {
+std::vector<Diagnosis> detect(const DetectorSets& detectors, const DetectorInput& input) {
   Detection detection(input);
-  std::vector<Finding> findings;
+  std::vector<Diagnosis> findings;
   for (const DetectorSets::Row& row : detectors.rows()) detection.run(row, findings);
   return findings;
 }

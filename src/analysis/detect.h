@@ -42,7 +42,7 @@ struct DetectorInput {
   decltype(Options::source) source;
 };
 
-std::vector<Finding> detect(const DetectorSets& detectors, const DetectorInput& input);
+std::vector<Diagnosis> detect(const DetectorSets& detectors, const DetectorInput& input);
 
 // What people usually suspect and the numbers clear.
 std::vector<NotBottleneck> cleared(const Report& report);

@@ -55,7 +55,7 @@ Gain at_most(double bound, std::string_view remark) {
   return {bound, fmt::format("at most +{:.0f} % throughput (upper bound{})", bound * 100, remark)};
 }
 
-Gain gain_of(const Report& report, const Finding& f) {
+Gain gain_of(const Report& report, const Diagnosis& f) {
   const std::string& kind = report.verdict.kind;
   const Vitals& v = report.vitals;
   if (f.withholds) return {std::nullopt, "unknown: it makes the other numbers unreliable"};
@@ -96,7 +96,7 @@ Gain gain_of(const Report& report, const Finding& f) {
 }  // namespace
 
 void add_gains(Report& report) {
-  for (Finding& finding : report.findings) {
+  for (Diagnosis& finding : report.findings) {
     Gain gain = gain_of(report, finding);
     finding.gain_upper_bound = gain.bound;
     finding.gain_text = std::move(gain.text);
@@ -105,8 +105,8 @@ void add_gains(Report& report) {
 
 void sort_findings(Report& report) {
   std::stable_sort(
-      report.findings.begin(), report.findings.end(), [](const Finding& a, const Finding& b) {
-        auto key = [](const Finding& f) {
+      report.findings.begin(), report.findings.end(), [](const Diagnosis& a, const Diagnosis& b) {
+        auto key = [](const Diagnosis& f) {
           return std::tuple(!f.withholds, -f.gain_upper_bound.value_or(-0.001), -f.share.share);
         };
         return key(a) < key(b);

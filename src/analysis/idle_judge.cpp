@@ -16,6 +16,7 @@ constexpr double kMostWork = 0.5;
 constexpr uint64_t kEnoughSamples = 20;
 // One place that takes this much of a pool's waiting is its resting place.
 constexpr double kDominates = 0.9;
+constexpr double kServingShare = 0.03;  // of the target's CPU time
 
 bool starts_any(std::string_view name, std::span<const std::string_view> prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(),
@@ -136,6 +137,7 @@ void IdleJudge::observe_sample(const model::Sample& sample) {
   PathSum& sum = group.sums[trimmed_[path]];
   (machinery_[path] ? sum.machinery_ns : sum.cpu_ns) += sample.weight_ns;
   group.cpu_ns += sample.weight_ns;
+  all_cpu_ns_ += sample.weight_ns;
   ++group.samples;
 }
 
@@ -189,6 +191,9 @@ void IdleJudge::decide_group(uint32_t index) {
         static_cast<double>(c.waiting_ns) >= 0.001 * static_cast<double>(group.waiting_ns);
     if (notable) top = std::min(top, depth_[c.fork]);
   }
+  // A pool that does work and sleeps does so between parts of it; one that does none keeps house.
+  bool serves =
+      static_cast<double>(group.cpu_ns) >= kServingShare * static_cast<double>(all_cpu_ns_);
   for (const Candidate& c : candidates) {
     bool idle = false;
     if (can_place) {
@@ -201,6 +206,7 @@ void IdleJudge::decide_group(uint32_t index) {
           static_cast<double>(c.waiting_ns) >= kDominates * static_cast<double>(group.waiting_ns);
     }
     shaped_[uint64_t{index} << 32 | c.path] = idle;
+    if (serves) serving_.insert(index);
   }
 }
 
@@ -231,6 +237,7 @@ bool IdleJudge::idle(const model::Wait& wait, BlockKind kind) const {
   Known known = by_rules(path, kind);
   if (known != Known::unsure) return known == Known::idle;
   if (!can_be_idle(kind)) return false;
+  if (kind == BlockKind::timer && serving_.contains(group_of(wait.thread))) return false;
   auto it = shaped_.find(uint64_t{group_of(wait.thread)} << 32 | trimmed_[path]);
   return it != shaped_.end() && it->second;
 }

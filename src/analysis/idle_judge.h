@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -78,6 +79,8 @@ class IdleJudge {
   std::vector<uint32_t> depth_;
   mutable std::vector<Known> known_;  // by path × kind
   mutable std::vector<uint8_t> looked_up_;
+  int64_t all_cpu_ns_ = 0;
+  std::set<uint32_t> serving_;
   std::unordered_map<uint64_t, bool> shaped_;  // group, trimmed path
 };
 

@@ -23,6 +23,8 @@ struct Vitals {
   // Thread time of the serving pools, as shares of their busy time.
   Number running, runqueue, lock, condition, futex, receive, send, disk, timer, poll, fault, pipe,
       other_waits;
+  // Of `condition` and `futex`: what the thread that ended the wait was itself waiting for.
+  Number handoff_receive, handoff_disk, handoff_timer, handoff_lock;
   Number idle;               // of all wall time
   Number runqueue_of_ready;  // run-queue / (running + run-queue)
   Number preempted;          // of the run-queue time, what was taken away rather than not yet given
@@ -82,7 +84,7 @@ struct Evidence {
   uint32_t source_line = 0;         // of the first of them
 };
 
-struct Finding {
+struct Diagnosis {
   std::string id;
   std::string title;
   std::string cause;  // "on-CPU", "contention", "waiting", "build", "host"
@@ -129,7 +131,7 @@ struct Report {
   Workload workload;
   Vitals vitals;
   Verdict verdict;
-  std::vector<Finding> findings;  // worst first
+  std::vector<Diagnosis> findings;  // worst first
   std::vector<NotBottleneck> not_bottlenecks;
   std::vector<SuspectAnswer> suspects;
   std::vector<std::string> rule_errors;

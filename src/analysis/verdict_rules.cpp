@@ -198,7 +198,7 @@ MaybeClaim lock(const Report& report) {
 
 MaybeClaim disk(const Report& report) {
   const Vitals& v = report.vitals;
-  double share = of(v.disk);
+  double share = of(v.disk) + of(v.handoff_disk);
   if (of(v.major_faults_per_s) > 0) share += of(v.fault);
   if (share < kDisk) return {};
   Claim claim{"disk",
@@ -233,7 +233,7 @@ MaybeClaim network(const Report& report) {
 
 MaybeClaim downstream(const Report& report) {
   const Vitals& v = report.vitals;
-  double share = of(v.receive) + of(v.poll) + of(v.pipe);
+  double share = of(v.receive) + of(v.poll) + of(v.pipe) + of(v.handoff_receive);
   if (share >= kDownstream) {
     return Claim{
         "downstream",
@@ -288,8 +288,11 @@ MaybeClaim scheduler(const Report& report) {
   if (of(v.runqueue_of_ready) < kRunqueue || of(v.utilisation) >= kSaturated) return {};
   if (of(v.runqueue) <= best_other_explanation(v)) return {};
   double strangers = std::max(0.0, of(v.other_cpus) - of(v.generator_cpus));
+  // A generator that nobody measured looks like a stranger, but it uses about as much as the
+  // target.
+  double least = report.workload.generator_cpus ? 0.5 : 1.5;
   bool neighbour = of(v.host_busy) >= kHostSaturated && strangers >= 0.25 * of(v.host_cpus, 1) &&
-                   strangers >= of(v.cpus_used) * 0.5;
+                   strangers >= least * of(v.cpus_used);
   bool confined = of(v.bound) > 0 && of(v.host_busy, 1) < kHostSaturated;
   if (!neighbour && !confined) return {};
   std::string why = neighbour ? fmt::format("other programs keep {:.1f} CPUs busy", strangers)

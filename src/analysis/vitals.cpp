@@ -198,6 +198,10 @@ void add_thread_time(const Report& report, Vitals& v) {
   v.fault = share(serving.of(page_fault));
   v.pipe = share(serving.of(BlockKind::pipe));
   v.other_waits = share(serving.of(child) + serving.of(BlockKind::other) + serving.of(unknown));
+  for (Vitals::Number* handed :
+       {&v.handoff_receive, &v.handoff_disk, &v.handoff_timer, &v.handoff_lock}) {
+    if (*handed) *handed = ratio(**handed, busy);  // the passes left nanoseconds there
+  }
   v.idle = ratio(static_cast<double>(report.thread_time.idle_ns),
                  static_cast<double>(report.thread_time.wall_ns));
   v.runqueue_of_ready = ratio(static_cast<double>(serving.runqueue_ns),
@@ -363,6 +367,10 @@ constexpr std::pair<std::string_view, VitalField> kNames[]{
     {"fault", &Vitals::fault},
     {"pipe", &Vitals::pipe},
     {"other_waits", &Vitals::other_waits},
+    {"handoff_receive", &Vitals::handoff_receive},
+    {"handoff_disk", &Vitals::handoff_disk},
+    {"handoff_timer", &Vitals::handoff_timer},
+    {"handoff_lock", &Vitals::handoff_lock},
     {"idle", &Vitals::idle},
     {"runqueue_of_ready", &Vitals::runqueue_of_ready},
     {"preempted", &Vitals::preempted},

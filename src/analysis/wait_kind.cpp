@@ -134,6 +134,10 @@ StackEvidence evidence_of(std::span<const std::string_view> kernel_functions,
     // "Some futex" is only kept until a caller says which use it is.
     if (kind != BlockKind::futex) break;
   }
+  // An interpreter's lock is built on a condition variable: its caller tells.
+  for (std::string_view function : user_functions.first(looked_at)) {
+    if (normal_name(function) == "take_gil") evidence.user = BlockKind::lock;
+  }
   return evidence;
 }
 

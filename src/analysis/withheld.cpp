@@ -56,7 +56,7 @@ void add_build(const Report& report, std::vector<Withheld>& reasons) {
           "rebuild without -D_GLIBCXX_DEBUG");
     }
   }
-  for (const Finding& finding : report.findings) {
+  for (const Diagnosis& finding : report.findings) {
     if (finding.withholds) say(finding.title, finding.recommendation);
   }
 }

@@ -86,6 +86,7 @@ int run(int argc, char** argv) {
   commands.push_back(make_stat_command(app));
   commands.push_back(make_load_command(app));
   commands.push_back(make_sweep_command(app));
+  commands.push_back(make_rules_command(app));
   commands.push_back(make_sql_command(app));
   commands.push_back(make_doctor_command(app));
   commands.push_back(make_completions_command(app));

@@ -40,6 +40,7 @@ std::unique_ptr<Command> make_report_command(CLI::App& app);
 std::unique_ptr<Command> make_diff_command(CLI::App& app);
 std::unique_ptr<Command> make_stat_command(CLI::App& app);
 std::unique_ptr<Command> make_view_command(CLI::App& app);
+std::unique_ptr<Command> make_rules_command(CLI::App& app);
 std::unique_ptr<Command> make_sql_command(CLI::App& app);
 std::unique_ptr<Command> make_export_command(CLI::App& app);
 std::unique_ptr<Command> make_import_command(CLI::App& app);

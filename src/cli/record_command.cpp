@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/out_dir.h"
+#include "cli/source_files.h"
 #include "cli/target_options.h"
 #include "cli/terminal.h"
 #include "report/json.h"
@@ -240,7 +241,10 @@ class RecordCommand final : public Command {
   int show_report() {
     auto reader = run::Reader::open(options_.output);
     if (!reader) return print_error(reader.error());
-    auto report = analysis::analyse(**reader, {});
+    analysis::Options options;
+    options.run_path = options_.output;
+    options.source = source_lines(**reader);
+    auto report = analysis::analyse(**reader, options);
     if (!report) return print_error(report.error());
     if (json_) {
       say(stdout, "{}\n", report::render_json(*report));

@@ -6,6 +6,7 @@
 
 #include "analysis/analyse.h"
 #include "cli/commands.h"
+#include "cli/source_files.h"
 #include "cli/terminal.h"
 #include "report/json.h"
 #include "report/markdown.h"
@@ -22,6 +23,7 @@ constexpr const char* kExamples =
     "  assay report run.assay --pool 'worker-*'       one pool of threads\n"
     "  assay report run.assay --format md -o run.md   paste it into an issue\n"
     "  assay report run.assay --format html -o run.html   one page, to look at or to send\n"
+    "  assay report run.assay --suspect 'malloc|free' is it that?\n"
     "  assay report run.assay --format json | jq .quality";
 
 class ReportCommand final : public Command {
@@ -38,12 +40,28 @@ class ReportCommand final : public Command {
     parser->add_option("--pid", options_.pids, "Only these processes")->type_name("PID");
     parser->add_option("--tid", options_.tids, "Only these threads")->type_name("TID");
     parser->add_option("--pool", options_.pools, "Only these thread pools")->type_name("POOL");
+    parser
+        ->add_option("--suspect", options_.suspects,
+                     "Functions that you suspect: confirmed, refuted or not measurable")
+        ->type_name("REGEX");
+    parser->add_option("--rules", rule_dirs_, "Also use the rule files (*.toml) below DIR")
+        ->type_name("DIR");
+    parser->add_flag("--no-source", no_source_, "Do not look for source lines");
   }
 
   int run(const Invocation&) override {
     auto reader = run::Reader::open(run_path_);
     if (!reader) return print_error(reader.error());
     options_.run_path = run_path_;
+    analysis::RuleSet rules;
+    if (!rule_dirs_.empty()) {
+      rules = analysis::load_rules(rule_dirs_);
+      options_.rules = &rules;
+      for (const analysis::RuleError& error : rules.errors) {
+        say(stderr, "assay: {} (this rule is left out)\n", error.text());
+      }
+    }
+    if (!no_source_) options_.source = source_lines(**reader);
     auto report = analysis::analyse(**reader, options_);
     if (!report) return print_error(report.error());
     if (format_ == "html") return write_page(std::move(*reader), *report);
@@ -88,6 +106,8 @@ class ReportCommand final : public Command {
   std::string format_ = "text";
   bool json_ = false;
   std::string output_;
+  std::vector<std::string> rule_dirs_;
+  bool no_source_ = false;
   analysis::Options options_;
 };
 

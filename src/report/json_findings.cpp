@@ -138,7 +138,7 @@ Json json_locks(const analysis::Report& report) {
 
 Json json_findings(const analysis::Report& report) {
   Json list = Json::array();
-  for (const analysis::Finding& f : report.findings) {
+  for (const analysis::Diagnosis& f : report.findings) {
     list.push_back({{"id", f.id},
                     {"title", f.title},
                     {"cause", f.cause},

@@ -16,6 +16,8 @@ constexpr size_t kFunctionsShown = 25;
 constexpr size_t kPathsShown = 10;
 constexpr size_t kWaitsShown = 15;
 constexpr size_t kRowsShown = 60;
+constexpr size_t kFindingsShown = 10;
+constexpr size_t kLocksShown = 10;
 constexpr size_t kFramesShown = 40;
 constexpr int kNameColumns = 120;
 
@@ -62,11 +64,11 @@ std::string split_row(std::string_view name, size_t threads, const analysis::Tim
   for (const std::string& phrase : blocked_phrases(time)) {
     kinds += (kinds.empty() ? "" : ", ") + phrase;
   }
-  return fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", name, threads,
-                     percent_of(time.user_ns, time.wall_ns),
-                     percent_of(time.kernel_ns, time.wall_ns),
-                     percent_of(time.runqueue_ns, time.wall_ns),
-                     percent_of(time.blocked_total_ns(), time.wall_ns), kinds);
+  return fmt::format(
+      "| {} | {} | {} | {} | {} | {} | {} | {} |\n", name, threads,
+      percent_of(time.user_ns, time.wall_ns), percent_of(time.kernel_ns, time.wall_ns),
+      percent_of(time.runqueue_ns, time.wall_ns), percent_of(time.blocked_total_ns(), time.wall_ns),
+      percent_of(time.idle_ns, time.wall_ns), kinds);
 }
 
 std::string header(const analysis::Report& report) {
@@ -79,7 +81,13 @@ std::string header(const analysis::Report& report) {
   if (!host.empty()) text += "- host: " + escaped(host) + "\n";
   text += "- captured: " + escaped(capture_text(report)) + "\n";
   if (!report.selection.empty()) text += "- shown: " + escaped(report.selection) + "\n";
-  text += "- quality: ";
+  std::string load = load_text(report);
+  if (!load.empty()) text += "- load: " + escaped(load, 300) + "\n";
+  return text + "\n";
+}
+
+std::string quality(const analysis::Report& report) {
+  std::string text = "### Quality\n\n- ";
   bool first = true;
   for (const std::string& phrase : quality_phrases(report.quality)) {
     text += (first ? "" : " · ") + phrase;
@@ -87,17 +95,115 @@ std::string header(const analysis::Report& report) {
   }
   text += "\n";
   for (const model::QualityNote& note : all_limits(report.quality)) {
-    text += fmt::format("  - **{}**: {}", escaped(note.topic), escaped(note.text, 1000));
+    text += fmt::format("- **{}**: {}", escaped(note.topic), escaped(note.text, 1000));
     if (!note.remedy.empty()) text += "; try: " + code(note.remedy);
     text += "\n";
   }
   return text + "\n";
 }
 
+std::string verdict(const analysis::Report& report) {
+  const analysis::Verdict& v = report.verdict;
+  std::string text = fmt::format("### Verdict: {}\n\n**{}**", v.kind, escaped(v.sentence, 1000));
+  if (v.kind != "withheld") text += fmt::format(" ({} confidence)", confidence_text(v.confidence));
+  text += "\n\n";
+  for (const std::string& number : v.numbers) text += "- " + escaped(number, 300) + "\n";
+  for (const std::string& remedy : v.remedies) text += "- try: " + escaped(remedy, 300) + "\n";
+  for (const analysis::Claim& claim : v.secondary) {
+    text += fmt::format("- {}: {}\n", v.kind == "withheld" ? "would be" : "also",
+                        escaped(claim.sentence, 600));
+  }
+  for (const analysis::SuspectAnswer& s : report.suspects) {
+    text +=
+        fmt::format("- suspect {}: **{}**. {}\n", code(s.pattern), s.answer, escaped(s.text, 600));
+  }
+  return text + "\n";
+}
+
+std::string finding(size_t number, const analysis::Diagnosis& f) {
+  std::string share = f.of.empty() ? std::string(f.cause)
+                                   : fmt::format("{} of {} ({})", format_percent(f.share.share),
+                                                 f.of, interval_text(f.share));
+  std::string text = fmt::format("{}. **{}**: {}\n", number, escaped(f.title, 200), share);
+  if (!f.where.symbol.empty()) {
+    text += fmt::format("   - where: {} {}\n", code(function_name(f.where.symbol, kNameColumns)),
+                        escaped(where_text(f.where.file, f.where.line, "")));
+  }
+  text += fmt::format("   - why: {}\n   - try: {}\n", escaped(f.because, 600),
+                      escaped(f.recommendation, 600));
+  if (!f.gain_text.empty()) text += fmt::format("   - gain: {}\n", escaped(f.gain_text, 300));
+  return text;
+}
+
+std::string findings(const analysis::Report& report) {
+  std::string text = "### Findings\n\n";
+  if (report.findings.empty()) text += "None: no detector's threshold was reached.\n\n";
+  std::string evidence;
+  for (size_t i = 0; i < report.findings.size(); ++i) {
+    const analysis::Diagnosis& f = report.findings[i];
+    if (i < kFindingsShown) text += finding(i + 1, f);
+    if (i >= kFindingsShown || f.evidence.empty()) continue;
+    evidence += fmt::format("{}. {}\n\n", i + 1, escaped(f.evidence[0].text, 300));
+    if (!f.evidence[0].frames.empty()) evidence += stack(f.evidence[0].frames) + "\n";
+  }
+  text += "\n";
+  if (!evidence.empty()) text += folded("Evidence", evidence);
+  if (report.not_bottlenecks.empty()) return text;
+  text += "Not a bottleneck:\n\n";
+  for (const analysis::NotBottleneck& n : report.not_bottlenecks) {
+    text += fmt::format("- {}: {}\n", escaped(n.what), escaped(n.text, 200));
+  }
+  return text + "\n";
+}
+
+std::string locks(const analysis::Report& report) {
+  if (report.locks.empty()) return "";
+  std::string text =
+      "### Locks\n\n| total | waits | mean | p99 | max | waited | at once | shape | lock |\n"
+      "|--:|--:|--:|--:|--:|--:|--:|---|---|\n";
+  for (size_t i = 0; i < std::min(kLocksShown, report.locks.size()); ++i) {
+    const analysis::LockSummary& l = report.locks[i];
+    text += fmt::format("| {} | {} | {} | {} | {} | {} | {:.1f}/{} | {} | {} |\n",
+                        format_duration(l.total_ns), format_count(l.waits),
+                        format_duration(l.mean_ns), format_duration(l.p99_ns),
+                        format_duration(l.max_ns), format_percent(l.waited_share), l.mean_waiters,
+                        l.most_waiters, analysis::lock_shape_id(l.shape), escaped(l.name));
+  }
+  return text + "\n";
+}
+
+std::string categories(const analysis::Report& report) {
+  if (report.categories.empty()) return "";
+  std::string head = "| CPU | 95 % interval | within | |\n|--:|--:|--:|---|\n";
+  std::string text =
+      "### CPU by subsystem\n\nEach sample once; “within” counts what it calls, and overlaps.\n\n" +
+      head;
+  std::string views, last;
+  for (const analysis::CategoryShare& row : report.categories) {
+    bool main = row.category.breakdown == analysis::kSubsystem;
+    if (!main && row.category.breakdown != last) {
+      last = row.category.breakdown;
+      views += fmt::format("{}**{}**\n\n{}", views.empty() ? "" : "\n", escaped(last), head);
+    }
+    (main ? text : views) += fmt::format(
+        "| {} | {} | {} | {} |\n", format_percent(row.share.share), interval_text(row.share),
+        format_percent(row.inclusive_share), escaped(row.category.name));
+  }
+  text += "\n";
+  return views.empty() ? text : text + folded("Other breakdowns", views);
+}
+
+std::string next_step(const analysis::Report& report) {
+  if (report.verdict.next_step.empty()) return "";
+  return fmt::format("\n### Next\n\n{}\n\n{}\n", escaped(report.verdict.next_step, 300),
+                     code(report.verdict.next_command));
+}
+
 std::string thread_time(const analysis::Report& report) {
   std::string head =
-      "| percent of wall time | threads | user | kernel | run-queue | blocked | on |\n"
-      "|---|--:|--:|--:|--:|--:|---|\n";
+      "| percent of wall time | threads | user | kernel | run-queue | blocked | idle | blocked on "
+      "|\n"
+      "|---|--:|--:|--:|--:|--:|--:|---|\n";
   std::string text = "### Thread time\n\n" + head;
   text += split_row("all", report.threads.size(), report.thread_time);
   size_t rows = 0;
@@ -153,13 +259,12 @@ std::string waits(const analysis::Report& report) {
   std::string stacks;
   for (size_t i = 0; i < std::min(kWaitsShown, off.paths.size()); ++i) {
     const analysis::WaitSummary& w = off.paths[i];
-    text +=
-        fmt::format("| {} | {} | {} | {} | {} | {}{} | {} | {} |\n", i + 1,
-                    format_duration(w.total_ns), format_count(w.count), format_duration(w.mean_ns),
-                    format_duration(w.p99_ns), w.cut > 0 ? "≥ " : "", format_duration(w.max_ns),
-                    analysis::block_kind_name(w.kind), escaped(pools_text(w)));
-    stacks += fmt::format("{}. {}, {}\n\n{}\n", i + 1, format_duration(w.total_ns),
-                          analysis::block_kind_name(w.kind), stack(w.frames));
+    text += fmt::format(
+        "| {} | {} | {} | {} | {} | {}{} | {} | {} |\n", i + 1, format_duration(w.total_ns),
+        format_count(w.count), format_duration(w.mean_ns), format_duration(w.p99_ns),
+        w.cut > 0 ? "≥ " : "", format_duration(w.max_ns), kind_text(w), escaped(pools_text(w)));
+    stacks += fmt::format("{}. {}, {}\n\n{}\n", i + 1, format_duration(w.total_ns), kind_text(w),
+                          stack(w.frames));
   }
   return text + "\n" + folded("Their stacks", stacks);
 }
@@ -167,7 +272,9 @@ std::string waits(const analysis::Report& report) {
 }  // namespace
 
 std::string render_markdown(const analysis::Report& report) {
-  return header(report) + thread_time(report) + functions(report) + waits(report);
+  return header(report) + verdict(report) + thread_time(report) + findings(report) + locks(report) +
+         categories(report) + functions(report) + waits(report) + "\n" + quality(report) +
+         next_step(report);
 }
 
 }  // namespace assay::report

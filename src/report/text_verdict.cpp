@@ -27,7 +27,7 @@ void write_evidence(const analysis::Evidence& one, TextPage& page) {
   }
 }
 
-void write_finding(size_t number, const analysis::Finding& f, TextPage& page) {
+void write_finding(size_t number, const analysis::Diagnosis& f, TextPage& page) {
   page.paragraph(page.ink(Ink::bold, fmt::format("  {}. ", number)), f.title, 5);
   std::string share = f.of.empty() ? ""
                                    : fmt::format("{} of {} ({})", format_percent(f.share.share),

@@ -1,0 +1,181 @@
+#include "analysis/idle_judge.h"
+
+#include <gtest/gtest.h>
+
+#include "analysis/fake_server.h"
+
+namespace assay::analysis {
+namespace {
+
+// Idle and blocked shares of the run's thread time.
+struct Shares {
+  double idle, blocked;
+};
+Shares shares(const FakeServer& server) {
+  Report report = server.report();
+  for (const ThreadTime& thread : report.threads) {
+    EXPECT_EQ(thread.time.sum_ns(), thread.time.wall_ns) << thread.name;
+  }
+  auto wall = static_cast<double>(report.thread_time.wall_ns);
+  return {static_cast<double>(report.thread_time.idle_ns) / wall,
+          static_cast<double>(report.thread_time.blocked_total_ns()) / wall};
+}
+
+struct LoopCase {
+  const char* name;
+  std::vector<std::string> wait;
+};
+
+class KnownLoops : public testing::TestWithParam<LoopCase> {};
+
+// The work is done in the same frame as the wait, so that the shape alone could not tell.
+TEST_P(KnownLoops, AreIdle) {
+  FakeServer server;
+  auto work = GetParam().wait;
+  server.thread("t", "t", {runs({"main", "work"}, 1), waits(GetParam().wait, 9)});
+  Shares s = shares(server);
+  EXPECT_NEAR(s.idle, 0.9, 0.01);
+  EXPECT_NEAR(s.blocked, 0, 0.01);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rules, KnownLoops,
+    testing::Values(
+        LoopCase{"redis",
+                 {"main", "aeMain", "aeProcessEvents", "libc.so.6:epoll_wait", "k:ep_poll"}},
+        LoopCase{"libuv", {"main", "uv_run", "uv__io_poll", "libc.so.6:epoll_pwait", "k:ep_poll"}},
+        LoopCase{
+            "libevent",
+            {"main", "event_base_loop", "epoll_dispatch", "libc.so.6:epoll_wait", "k:ep_poll"}},
+        LoopCase{
+            "asio",
+            {"main", "boost::asio::io_context::run()",
+             "boost::asio::detail::scheduler::do_run_one(x)",
+             "boost::asio::detail::epoll_reactor::run(y)", "libc.so.6:epoll_wait", "k:ep_poll"}},
+        LoopCase{"drogon",
+                 {"main", "trantor::EventLoop::loop()", "trantor::EpollPoller::poll(int)",
+                  "libc.so.6:epoll_wait", "k:ep_poll"}},
+        LoopCase{
+            "grpc_cq",
+            {"main", "grpc::CompletionQueue::AsyncNextInternal(x)", "grpc_completion_queue_next",
+             "cq_next", "pollset_work", "libc.so.6:epoll_wait", "k:ep_poll"}},
+        LoopCase{
+            "event_engine",
+            {"libc.so.6:clone3",
+             "grpc_event_engine::experimental::WorkStealingThreadPool::ThreadState::ThreadBody()",
+             "grpc_event_engine::experimental::WorkStealingThreadPool::WorkSignal::WaitWithTimeout("
+             "x)",
+             "absl::CondVar::WaitCommon(x)", "libc.so.6:syscall", "k:futex_wait_queue"}},
+        LoopCase{"nginx",
+                 {"main", "ngx_process_events_and_timers", "ngx_epoll_process_events",
+                  "libc.so.6:epoll_wait", "k:ep_poll"}},
+        LoopCase{"postgres",
+                 {"main", "PostgresMain", "ReadCommand", "SocketBackend", "pq_getbyte",
+                  "secure_read", "WaitEventSetWait", "libc.so.6:epoll_wait", "k:ep_poll"}},
+        LoopCase{"go",
+                 {"runtime.mstart", "runtime.schedule", "runtime.findRunnable", "runtime.stopm",
+                  "runtime.futexsleep", "runtime.futex.abi0", "k:futex_wait_queue"}},
+        LoopCase{"tokio",
+                 {"std::thread",
+                  "tokio::runtime::scheduler::multi_thread::worker::Context::park_timeout",
+                  "tokio::runtime::io::driver::Driver::turn", "mio::poll::Poll::poll",
+                  "libc.so.6:epoll_wait", "k:ep_poll"}},
+        LoopCase{"python",
+                 {"python3.11:_PyEval_EvalFrameDefault", "python3.11:select_epoll_poll_impl",
+                  "libc.so.6:epoll_wait", "k:ep_poll"}},
+        LoopCase{
+            "memcached",
+            {"main", "event_base_loop", "libevent.so:fn_1", "libc.so.6:epoll_wait", "k:ep_poll"}},
+        LoopCase{"netty",
+                 {"libjava.so:Java_sun_nio_ch_EPoll_wait", "libc.so.6:epoll_wait", "k:ep_poll"}}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(Idle, APoolThatNoRuleKnowsIsToldByItsShape) {
+  FakeServer server;
+  server.thread("w", "w", {runs(kCompute, 3), waits(kTakeWork, 7)});
+  EXPECT_NEAR(shares(server).idle, 0.7, 0.01);
+}
+
+TEST(Idle, ALoopThatWaitsInItsOwnFrame) {
+  FakeServer server;
+  server.thread("w", "w",
+                {runs({"main", "Server::run", "on_event"}, 3),
+                 waits({"main", "Server::run", "libc.so.6:epoll_wait", "k:ep_poll"}, 7)});
+  EXPECT_NEAR(shares(server).idle, 0.7, 0.01);
+}
+
+TEST(Idle, AThreadPerConnectionWaitsForItsNextRequest) {
+  FakeServer server;
+  server.thread("c", "c",
+                {runs({"start_thread", "serve", "handle"}, 2),
+                 runs({"start_thread", "serve", "libc.so.6:recv", "k:tcp_recvmsg"}, 1),
+                 waits({"start_thread", "serve", "libc.so.6:recv", "k:sk_wait_data"}, 7)});
+  EXPECT_NEAR(shares(server).idle, 0.7, 0.01);
+}
+
+TEST(Idle, AWaitUnderARequestIsNeverIdle) {
+  for (const auto& wait : {kAskBackend, kSleep, kTakeLock, kWriteDisk,
+                           below_loop({"handle", "Future::get", "libc.so.6:pthread_cond_wait",
+                                       "k:futex_wait_queue"})}) {
+    FakeServer server;
+    server.thread("w", "w", {runs(kCompute, 2), waits(wait, 6), waits(kTakeWork, 2)});
+    Shares s = shares(server);
+    EXPECT_NEAR(s.idle, 0.2, 0.01) << wait.back();
+    EXPECT_NEAR(s.blocked, 0.6, 0.01) << wait.back();
+  }
+}
+
+// A proxy's handler does little but ask: its sending shows that the branch works.
+TEST(Idle, AHandlerThatOnlyAsksItsBackendIsNotIdle) {
+  FakeServer server;
+  server.thread(
+      "w", "w",
+      {runs(below_loop({"handle", "ask_backend", "libc.so.6:send", "k:tcp_sendmsg"}), 1),
+       waits(kAskBackend, 7), runs(below_loop({"read_request", "parse"}), 1), waits(kTakeWork, 1)});
+  EXPECT_NEAR(shares(server).blocked, 0.7, 0.01);
+}
+
+TEST(Idle, ACallToAnotherServiceIsNeverIdle) {
+  FakeServer server;
+  server.thread("w", "w",
+                {runs({"main", "PQexec", "parse"}, 1),
+                 waits({"main", "PQexec", "PQgetResult", "libc.so.6:poll", "k:do_sys_poll"}, 9)});
+  EXPECT_NEAR(shares(server).blocked, 0.9, 0.01);
+}
+
+TEST(Idle, ALoopThatCallsAHandlerWhichWaitsIsNotIdleThere) {
+  FakeServer server;
+  std::vector<std::string> deep{"main", "uv_run", "uv__io_poll"};
+  for (int i = 0; i < 6; ++i) deep.push_back("handler_" + std::to_string(i));
+  auto wait = deep, work = deep;
+  wait.insert(wait.end(), {"libc.so.6:recv", "k:sk_wait_data"});
+  work.push_back("parse");
+  server.thread("w", "w",
+                {runs(work, 3), waits(wait, 5),
+                 waits({"main", "uv_run", "uv__io_poll", "libc.so.6:epoll_wait", "k:ep_poll"}, 2)});
+  Shares s = shares(server);
+  EXPECT_NEAR(s.idle, 0.2, 0.01);
+  EXPECT_NEAR(s.blocked, 0.5, 0.01);
+}
+
+TEST(Idle, HousekeepingAndParkedThreadsAreIdle) {
+  FakeServer server;
+  server.thread(
+      "timer", "timer",
+      {waits({"start_thread", "tick", "libc.so.6:clock_nanosleep", "k:hrtimer_nanosleep"}, 1000)});
+  server.thread(
+      "parked", "parked",
+      {waits({"start_thread", "Pool::run", "libc.so.6:pthread_cond_wait", "k:futex_wait_queue"},
+             8000)});
+  EXPECT_NEAR(shares(server).idle, 1, 0.001);
+}
+
+TEST(Idle, ALockIsNeverIdleByShape) {
+  FakeServer server;
+  server.thread("w", "w",
+                {waits({"main", "libc.so.6:pthread_mutex_lock", "k:futex_wait_queue"}, 1000)});
+  EXPECT_NEAR(shares(server).blocked, 1, 0.001);
+}
+
+}  // namespace
+}  // namespace assay::analysis

@@ -1,0 +1,326 @@
+// One test per rule of verdict_rules.cpp and per reason of withheld.cpp.
+#include "analysis/verdict.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/fake_server.h"
+
+namespace assay::analysis {
+namespace {
+
+using model::SeriesScope;
+using testing::HasSubstr;
+
+FakeServer busy_server() {
+  FakeServer server;
+  for (int i = 0; i < 4; ++i) {
+    server.thread("worker-" + std::to_string(i), "worker-*",
+                  {runs(kCompute, 9), queues(10), waits(kTakeWork, 0.5)});
+  }
+  return server;
+}
+
+TEST(Verdict, Cpu) {
+  Report report = busy_server().report();
+  EXPECT_EQ(report.verdict.kind, "cpu");
+  EXPECT_THAT(report.verdict.sentence, HasSubstr("compute"));
+  EXPECT_GT(report.verdict.confidence, 0.5);
+  EXPECT_FALSE(report.verdict.numbers.empty());
+  EXPECT_FALSE(report.verdict.next_command.empty());
+}
+
+TEST(Verdict, Allocator) {
+  FakeServer server;
+  for (int i = 0; i < 2; ++i) {
+    server.thread("w" + std::to_string(i), "w-*",
+                  {runs(kCompute, 6), runs(kMalloc, 3), waits(kTakeWork, 0.5)});
+  }
+  EXPECT_EQ(server.kind(), "allocator");
+}
+
+TEST(Verdict, Spin) {
+  FakeServer server;
+  auto spin = below_loop({"handle", "SpinLock::lock()"});
+  for (int i = 0; i < 2; ++i) {
+    server.thread("w" + std::to_string(i), "w-*",
+                  {runs(kCompute, 6), runs(spin, 3), waits(kTakeWork, 0.5)});
+  }
+  EXPECT_EQ(server.kind(), "spin");
+}
+
+TEST(Verdict, NetworkStack) {
+  FakeServer server;
+  for (int i = 0; i < 2; ++i) {
+    server.thread("w" + std::to_string(i), "w-*",
+                  {runs(kCompute, 4), runs(kSend, 5), waits(kTakeWork, 0.5)});
+  }
+  EXPECT_EQ(server.kind(), "network-stack");
+}
+
+TEST(Verdict, SerialStage) {
+  FakeServer server(8, 4);
+  server.thread("acceptor", "acceptor", {runs(kCompute, 9.7), waits(kTakeWork, 0.3)});
+  for (int i = 0; i < 4; ++i) {
+    server.thread("w" + std::to_string(i), "w-*", {runs(kCompute, 2), waits(kTakeWork, 8)});
+  }
+  Report report = server.report();
+  EXPECT_EQ(report.verdict.kind, "serial-stage");
+  EXPECT_THAT(report.verdict.sentence, HasSubstr("acceptor"));
+}
+
+TEST(Verdict, Lock) {
+  FakeServer server(8, 4);
+  for (int i = 0; i < 4; ++i) {
+    server.thread("w" + std::to_string(i), "w-*",
+                  {runs(kCompute, 1), waits(kTakeLock, 6, 0x1000), waits(kTakeWork, 1)});
+  }
+  Report report = server.report();
+  EXPECT_EQ(report.verdict.kind, "lock");
+  EXPECT_THAT(report.verdict.sentence, HasSubstr("Table::put"));
+  ASSERT_FALSE(report.locks.empty());
+  EXPECT_EQ(report.locks[0].waiters[0].function, "Table::put");
+}
+
+TEST(Verdict, Disk) {
+  FakeServer server(8, 4);
+  for (int i = 0; i < 4; ++i) {
+    server.thread("w" + std::to_string(i), "w-*",
+                  {runs(kCompute, 1), waits(kWriteDisk, 6), waits(kTakeWork, 1)});
+  }
+  EXPECT_EQ(server.kind(), "disk");
+}
+
+TEST(Verdict, Network) {
+  FakeServer server(8, 4);
+  for (int i = 0; i < 4; ++i) {
+    server.thread("w" + std::to_string(i), "w-*",
+                  {runs(kCompute, 1), waits(kSendBlocked, 3), waits(kTakeWork, 2)});
+  }
+  EXPECT_EQ(server.kind(), "network");
+}
+
+TEST(Verdict, Downstream) {
+  FakeServer server(8, 4);
+  for (int i = 0; i < 4; ++i) {
+    server.thread("w" + std::to_string(i), "w-*",
+                  {runs(kCompute, 1), waits(kAskBackend, 6), waits(kTakeWork, 1)});
+  }
+  Report report = server.report();
+  EXPECT_EQ(report.verdict.kind, "downstream");
+  EXPECT_THAT(report.verdict.sentence, HasSubstr("ask_backend"));
+}
+
+// An event loop waits for its backend in epoll, like for work: only latency tells.
+TEST(Verdict, DownstreamOfAnEventLoop) {
+  FakeServer server;
+  server.thread("loop", "loop",
+                {runs({"main", "Loop::run", "on_event"}, 0.4),
+                 waits({"main", "Loop::run", "libc.so.6:epoll_wait", "k:ep_poll"}, 3)});
+  server.load("mode", "closed");
+  server.load("connections", "16");
+  server.load("p50_ns", "20000000");
+  server.grows(SeriesScope::load, "requests", 800);
+  server.level(SeriesScope::socket, "connections", 4, "to port 9000 outbound");
+  EXPECT_EQ(server.kind(), "downstream");
+}
+
+TEST(Verdict, Timer) {
+  FakeServer server(8, 4);
+  for (int i = 0; i < 4; ++i) {
+    server.thread("w" + std::to_string(i), "w-*",
+                  {runs(kCompute, 1), waits(kSleep, 2), waits(kTakeWork, 2)});
+  }
+  EXPECT_EQ(server.kind(), "timer");
+}
+
+TEST(Verdict, SchedulerBecauseOfANeighbour) {
+  FakeServer server;
+  for (int i = 0; i < 2; ++i) {
+    server.thread("w" + std::to_string(i), "w-*",
+                  {runs(kCompute, 2), queues(3), waits(kTakeWork, 1)});
+  }
+  server.host_busy(0.99);
+  EXPECT_EQ(server.kind(), "scheduler");
+}
+
+// Queueing alone is no verdict: on few CPUs wake-ups always wait a little.
+TEST(Verdict, QueueingWithoutACauseIsNotTheScheduler) {
+  FakeServer server;
+  for (int i = 0; i < 2; ++i) {
+    server.thread("w" + std::to_string(i), "w-*",
+                  {runs(kCompute, 2), queues(2), waits(kTakeWork, 4)});
+  }
+  server.host_busy(0.5);
+  EXPECT_NE(server.kind(), "scheduler");
+}
+
+// It must lose to an explanation that accounts for more time.
+TEST(Verdict, ALockExplainsMoreThanTheRunQueue) {
+  FakeServer server;
+  for (int i = 0; i < 4; ++i) {
+    server.thread("w" + std::to_string(i), "w-*",
+                  {runs(kCompute, 1), queues(1), waits(kTakeLock, 6, 0x1000), waits(kTakeWork, 1)});
+  }
+  server.host_busy(0.99);
+  EXPECT_EQ(server.kind(), "lock");
+}
+
+TEST(Verdict, Throttled) {
+  FakeServer server = busy_server();
+  server.grows(SeriesScope::cgroup, "periods", 10, "/lab");
+  server.grows(SeriesScope::cgroup, "throttled_periods", 6, "/lab");
+  EXPECT_EQ(server.kind(), "throttled");
+}
+
+// The load generator on the same machine: the target's utilisation alone understates it.
+TEST(Verdict, CpuWhenTheGeneratorSharesTheMachine) {
+  FakeServer server;
+  for (int i = 0; i < 4; ++i) {
+    server.thread("w" + std::to_string(i), "w-*",
+                  {runs(kCompute, 3), queues(1), waits(kTakeWork, 6)});
+  }
+  server.host_busy(0.98);
+  server.load("mode", "closed");
+  server.load("connections", "64");
+  server.grows(SeriesScope::load, "requests", 1000);
+  server.grows(SeriesScope::load, "generator_cpu", 0.7e9);
+  EXPECT_EQ(server.kind(), "cpu");
+}
+
+TEST(Verdict, Underloaded) {
+  FakeServer server(8, 4);
+  for (int i = 0; i < 4; ++i) {
+    server.thread("w" + std::to_string(i), "w-*", {runs(kCompute, 1), waits(kTakeWork, 9)});
+  }
+  EXPECT_EQ(server.kind(), "underloaded");
+}
+
+TEST(Verdict, ConcurrencyLimited) {
+  FakeServer server(8, 4);
+  for (int i = 0; i < 4; ++i) {
+    server.thread("w" + std::to_string(i), "w-*", {runs(kCompute, 1), waits(kTakeWork, 9)});
+  }
+  server.load("mode", "closed");
+  server.load("connections", "2");
+  server.load("p50_ns", "1000000");
+  server.grows(SeriesScope::load, "requests", 400);
+  EXPECT_EQ(server.kind(), "concurrency-limited");
+}
+
+TEST(Verdict, Mixed) {
+  FakeServer server(8, 4);
+  auto future =
+      below_loop({"handle", "Pool::wait_for", "libc.so.6:pthread_cond_wait", "k:futex_wait_queue"});
+  for (int i = 0; i < 4; ++i) {
+    server.thread("w" + std::to_string(i), "w-*",
+                  {runs(kCompute, 3), waits(future, 4), waits(kTakeWork, 1)});
+  }
+  EXPECT_EQ(server.kind(), "mixed");
+}
+
+// --- withheld ---
+
+void expect_withheld(const FakeServer& server, const std::string& why) {
+  Report report = server.report();
+  EXPECT_EQ(report.verdict.kind, "withheld");
+  EXPECT_THAT(report.verdict.sentence, HasSubstr(why));
+  ASSERT_FALSE(report.verdict.remedies.empty());
+  EXPECT_FALSE(report.verdict.remedies[0].empty());
+  EXPECT_FALSE(report.verdict.secondary.empty()) << "what it would have been";
+  for (const Diagnosis& finding : report.findings) EXPECT_FALSE(finding.gain_upper_bound);
+}
+
+TEST(Withheld, DebugBuild) {
+  FakeServer server = busy_server();
+  server.fact("build", "debug");
+  expect_withheld(server, "debug build");
+}
+TEST(Withheld, Sanitizers) {
+  FakeServer server = busy_server();
+  server.fact("sanitizers", "address");
+  expect_withheld(server, "sanitizers");
+}
+TEST(Withheld, CheckedContainers) {
+  FakeServer server = busy_server();
+  server.fact("debug_containers", "yes");
+  expect_withheld(server, "checked containers");
+}
+TEST(Withheld, DebugFunctionsEvenWithoutTheFact) {
+  FakeServer server;
+  auto slow =
+      below_loop({"handle", "absl::Mutex::Lock()", "absl::DebugOnlyLockEnter(absl::Mutex*)"});
+  for (int i = 0; i < 2; ++i) {
+    server.thread("w" + std::to_string(i), "w-*",
+                  {runs(kCompute, 8), runs(slow, 1), waits(kTakeWork, 0.5)});
+  }
+  expect_withheld(server, "deadlock checking");
+}
+TEST(Withheld, LostRecords) {
+  FakeServer server = busy_server();
+  server.run().edit().losses = {{model::LossKind::ring_records, 0, 0, 1000}};
+  expect_withheld(server, "lost");
+}
+TEST(Withheld, UnresolvedFunctions) {
+  FakeServer server;
+  for (int i = 0; i < 2; ++i) {
+    server.thread("w" + std::to_string(i), "w-*",
+                  {runs({"main", "?:0x4c2f0"}, 9), waits(kTakeWork, 0.5)});
+  }
+  expect_withheld(server, "without names");
+}
+TEST(Withheld, GeneratorSaturated) {
+  FakeServer server = busy_server();
+  server.load("generator_saturated", "yes");
+  expect_withheld(server, "load generator");
+}
+TEST(Withheld, Errors) {
+  FakeServer server = busy_server();
+  server.grows(SeriesScope::load, "requests", 1000);
+  server.grows(SeriesScope::load, "errors", 50);
+  expect_withheld(server, "failed");
+}
+TEST(Withheld, Drift) {
+  FakeServer server = busy_server();
+  std::vector<std::pair<TimeNs, int64_t>> points;
+  int64_t sum = 0;
+  for (int s = 0; s <= 8; ++s) points.emplace_back(s * kNsPerSecond, sum += 1000 + 200 * s);
+  server.run().add_series(SeriesScope::load, 0, "requests", points);
+  expect_withheld(server, "throughput changed");
+}
+// 8 s at 99 Hz on 2 CPUs is enough; a tenth of a second is not: widths decide, not a count.
+TEST(Withheld, FewSamples) {
+  FakeServer server(1, 2, 20);
+  for (int i = 0; i < 2; ++i)
+    server.thread("w" + std::to_string(i), "w-*", {runs(kCompute, 9), waits(kTakeWork, 0.5)});
+  expect_withheld(server, "samples");
+}
+TEST(Withheld, EmptyRun) {
+  FakeRun run;
+  run.edit() = {};
+  EXPECT_EQ(analyse(run, {}).value().verdict.kind, "withheld");
+}
+// A small helper that was built for debugging does not spoil the run of the server.
+TEST(Withheld, NotForAHelpersBuild) {
+  FakeServer server = busy_server();
+  auto helper = server.run().add_process(200, "/opt/helper", "helper");
+  server.thread_of(helper, "helper", "helper",
+                   {runs({"main"}, 0.1), waits({"main", "k:ep_poll"}, 99)});
+  server.run().edit().facts.push_back({"process 1", "build", "debug"});
+  EXPECT_EQ(server.kind(), "cpu");
+}
+
+TEST(Verdict, EveryKindOfTheSchemaHasANextStep) {
+  for (const char* kind : {"cpu", "allocator", "spin", "network-stack", "serial-stage", "lock",
+                           "disk", "network", "downstream", "timer", "scheduler", "throttled",
+                           "concurrency-limited", "underloaded", "mixed", "withheld"}) {
+    Verdict verdict;
+    verdict.kind = kind;
+    add_next_step(Report{}, verdict);
+    EXPECT_FALSE(verdict.next_step.empty()) << kind;
+    EXPECT_FALSE(verdict.next_command.empty()) << kind;
+  }
+}
+
+}  // namespace
+}  // namespace assay::analysis

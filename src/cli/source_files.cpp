@@ -1,0 +1,63 @@
+#include "cli/source_files.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/unique_fd.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr off_t kLargestFile = 4 << 20;
+constexpr size_t kLongestLine = 400;
+
+std::vector<std::string> lines_of(const std::string& path) {
+  std::vector<std::string> lines;
+  // O_NONBLOCK: opening a pipe that somebody put there must not wait for its writer.
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat info {};
+  if (!fd.valid() || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode) ||
+      info.st_size > kLargestFile) {
+    return lines;
+  }
+  std::string text(static_cast<size_t>(info.st_size), '\0');
+  ssize_t got = ::pread(fd.get(), text.data(), text.size(), 0);
+  text.resize(static_cast<size_t>(std::max<ssize_t>(0, got)));
+  for (size_t begin = 0; begin < text.size();) {
+    size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, std::min(end - begin, kLongestLine)));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+}  // namespace
+
+SourceLines source_lines(const run::Reader& reader) {
+  auto files = std::make_shared<std::map<std::string, std::vector<std::string>>>();
+  return [&reader, files](const std::string& file, uint32_t first, uint32_t last) {
+    std::vector<std::string> found;
+    bool any = false;
+    for (uint32_t line = first; line <= last; ++line) {
+      auto kept = reader.source_line(file, line);
+      found.push_back(kept.value_or("").substr(0, kLongestLine));
+      any = any || !found.back().empty();
+    }
+    if (any) return found;
+    auto [it, added] = files->try_emplace(file);
+    if (added) it->second = lines_of(file);
+    const std::vector<std::string>& lines = it->second;
+    found.clear();
+    for (uint32_t line = first; line <= last && line <= lines.size(); ++line) {
+      found.push_back(lines[line - 1]);
+    }
+    return found;
+  };
+}
+
+}  // namespace assay::cli
