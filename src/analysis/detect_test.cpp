@@ -216,8 +216,8 @@ std::vector<std::string> ids() {
   for (const DetectorRule& one : default_rules().detectors) all.push_back(one.id);
   return all;
 }
-INSTANTIATE_TEST_SUITE_P(Detect, EveryDetector, testing::ValuesIn(ids()), [](const auto& info) {
-  std::string name = info.param;
+INSTANTIATE_TEST_SUITE_P(Detect, EveryDetector, testing::ValuesIn(ids()), [](const auto& of) {
+  std::string name = of.param;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 });
@@ -325,7 +325,8 @@ TEST(Source, LinesAroundTheFindingComeFromTheCaller) {
   Report report = server.report(options);
   ASSERT_TRUE(fired(report, "hot-function"));
   for (const Diagnosis& finding : report.findings) {
-    if (finding.id == "hot-function") EXPECT_EQ(finding.evidence[0].source.size(), 5u);
+    if (finding.id != "hot-function") continue;
+    EXPECT_EQ(finding.evidence[0].source.size(), 5u);
   }
 }
 

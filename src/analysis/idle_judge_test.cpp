@@ -88,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(
             {"main", "event_base_loop", "libevent.so:fn_1", "libc.so.6:epoll_wait", "k:ep_poll"}},
         LoopCase{"netty",
                  {"libjava.so:Java_sun_nio_ch_EPoll_wait", "libc.so.6:epoll_wait", "k:ep_poll"}}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& of) { return std::string(of.param.name); });
 
 TEST(Idle, APoolThatNoRuleKnowsIsToldByItsShape) {
   FakeServer server;
