@@ -35,13 +35,14 @@ const std::map<std::string, Setup>& setups() {
   static const std::map<std::string, Setup> kSetups{
       {"serial-completion-queue",
        [](FakeServer& s) {
+         s.fact("usable_cpus", "8");
          s.thread("cq", "cq",
                   {runs({"main", "Server::HandleRpcs", "CallData::Proceed"}, 9.8),
                    waits(kTakeWork, 0.2)});
        }},
       {"small-writes",
        [](FakeServer& s) {
-         s.grows(SeriesScope::load, "requests", 1000);
+         s.load("throughput_per_s", "1000");
          s.grows(SeriesScope::socket, "bytes_acked", 100'000, "port 80 inbound");
        }},
       {"empty-reads",
@@ -216,8 +217,8 @@ std::vector<std::string> ids() {
   for (const DetectorRule& one : default_rules().detectors) all.push_back(one.id);
   return all;
 }
-INSTANTIATE_TEST_SUITE_P(Detect, EveryDetector, testing::ValuesIn(ids()), [](const auto& of) {
-  std::string name = of.param;
+INSTANTIATE_TEST_SUITE_P(Detect, EveryDetector, testing::ValuesIn(ids()), [](const auto& one) {
+  std::string name = one.param;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 });

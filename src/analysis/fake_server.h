@@ -93,6 +93,11 @@ class FakeServer {
     grows(model::SeriesScope::host, "cpu_idle", (1 - share) * cpus * 1e9);
   }
   void load(const std::string& key, const std::string& value) {
+    if (!loaded_) {
+      loaded_ = true;
+      load("kind", "url");
+      load("ended", "covered");
+    }
     run_.edit().facts.push_back({"load", key, value});
   }
 
@@ -114,6 +119,7 @@ class FakeServer {
   double hz_;
   model::ProcessId process_;
   pid_t next_tid_ = 101;
+  bool loaded_ = false;
 };
 
 // Stacks that the tests share.

@@ -31,7 +31,6 @@ class KnownLoops : public testing::TestWithParam<LoopCase> {};
 // The work is done in the same frame as the wait, so that the shape alone could not tell.
 TEST_P(KnownLoops, AreIdle) {
   FakeServer server;
-  auto work = GetParam().wait;
   server.thread("t", "t", {runs({"main", "work"}, 1), waits(GetParam().wait, 9)});
   Shares s = shares(server);
   EXPECT_NEAR(s.idle, 0.9, 0.01);
@@ -88,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(
             {"main", "event_base_loop", "libevent.so:fn_1", "libc.so.6:epoll_wait", "k:ep_poll"}},
         LoopCase{"netty",
                  {"libjava.so:Java_sun_nio_ch_EPoll_wait", "libc.so.6:epoll_wait", "k:ep_poll"}}),
-    [](const auto& of) { return std::string(of.param.name); });
+    [](const auto& one) { return std::string(one.param.name); });
 
 TEST(Idle, APoolThatNoRuleKnowsIsToldByItsShape) {
   FakeServer server;

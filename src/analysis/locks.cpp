@@ -77,7 +77,12 @@ void LockBuilder::add(const model::Wait& wait, BlockKind kind, const PlacedWait&
   lock.durations.add(placed.blocked_ns);
   lock.intervals.emplace_back(placed.begin_ns, placed.begin_ns + placed.blocked_ns);
   ++lock.waiters[wait.thread.value];
-  if (wait.waker != model::Wait::kNoWaker) ++lock.wakers[wait.waker.value];
+  // Who held it is known only sometimes; who let it go held it last.
+  model::ThreadId holder = wait.owner != model::Wait::kNoOwner ? wait.owner : wait.waker;
+  if (holder != model::Wait::kNoWaker) {
+    PathIndex where = judge_.trimmed(tree_.path_of(wait.waker_stack));
+    ++lock.holders[{holder.value, where}];
+  }
   Site& at = lock.sites[site];
   at.ns += placed.blocked_ns;
   ++at.waits;
@@ -138,12 +143,16 @@ LockSummary LockBuilder::summary(const Lock& lock, int64_t window_ns, int64_t bu
   std::string site = row.waiters.empty() ? "[unknown]" : row.waiters[0].function;
   row.name = row.allocator ? fmt::format("the heap's lock, taken in {}", site)
                            : fmt::format("lock taken in {}", site);
-  std::vector<std::pair<uint32_t, uint64_t>> wakers(lock.wakers.begin(), lock.wakers.end());
-  std::stable_sort(wakers.begin(), wakers.end(),
+  std::vector<std::pair<std::pair<uint32_t, PathIndex>, uint64_t>> holders(lock.holders.begin(),
+                                                                           lock.holders.end());
+  std::stable_sort(holders.begin(), holders.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
-  for (size_t i = 0; i < std::min(kHoldersShown, wakers.size()); ++i) {
-    if (wakers[i].first >= run_.threads.size()) continue;
-    row.holders.push_back({run_.threads[wakers[i].first].name, "", wakers[i].second});
+  for (size_t i = 0; i < std::min(kHoldersShown, holders.size()); ++i) {
+    auto [thread, path] = holders[i].first;
+    if (thread >= run_.threads.size()) continue;
+    std::string function;
+    if (path != 0) function = tree_.functions()[tree_.paths()[path].function].name;
+    row.holders.push_back({run_.threads[thread].name, std::move(function), holders[i].second});
   }
   return row;
 }

@@ -75,7 +75,8 @@ class LockBuilder {
     uint64_t address = 0;
     Durations durations;
     std::map<PathIndex, Site> sites;  // by the caller's path
-    std::map<uint32_t, uint64_t> wakers, waiters;
+    std::map<uint32_t, uint64_t> waiters;
+    std::map<std::pair<uint32_t, PathIndex>, uint64_t> holders;  // thread, and where it let go
     std::vector<std::pair<TimeNs, TimeNs>> intervals;
   };
   LockSummary summary(const Lock& lock, int64_t window_ns, int64_t busy_ns) const;

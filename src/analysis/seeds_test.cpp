@@ -114,17 +114,14 @@ TEST(Seeds, FewSamplesCarryNoSmallClaims) {
   ASSERT_LT(report.on_cpu.samples, 120u);
   for (const Diagnosis& finding : report.findings) EXPECT_NE(finding.id, "shared-counter");
   for (const HotFunction& f : report.on_cpu.functions) {
-    if (f.self_samples == 1) {
-      EXPECT_GT(f.self.high, 0.03);
-    }
+    if (f.self_samples != 1) continue;
+    EXPECT_GT(f.self.high, 0.03);
   }
 }
 
 // 3.66 % of one core is idle, neither "network-bound" nor "well optimised".
 TEST(Seeds, ThreePercentOfACoreIsIdle) {
   FakeServer server(30, 4);
-  auto send = std::vector<std::string>{"main", "tokio::runtime::park::Inner::park",
-                                       "libc.so.6:send", "k:tcp_sendmsg"};
   server.thread("tokio", "tokio", {runs(kSend, 0.366), waits(kTakeWork, 9.634)});
   Report report = server.report();
   EXPECT_EQ(report.verdict.kind, "underloaded");
@@ -148,9 +145,8 @@ TEST(Seeds, LinearScalingIsNotAssumed) {
   EXPECT_THAT(report.verdict.next_command, HasSubstr("sweep"));
   for (const Diagnosis& finding : report.findings) {
     // At most what the CPU per request (77 µs) is of the latency (615 µs).
-    if (finding.gain_upper_bound) {
-      EXPECT_LT(*finding.gain_upper_bound, 0.15) << finding.id;
-    }
+    if (!finding.gain_upper_bound) continue;
+    EXPECT_LT(*finding.gain_upper_bound, 0.15) << finding.id;
   }
 }
 
@@ -181,9 +177,8 @@ TEST(Seeds, ARootFrameOwnsNothingBelowIt) {
     if (row.category.id == "grpc-event-engine" && row.category.breakdown == kSubsystem) {
       ADD_FAILURE() << "owns " << row.share.share;
     }
-    if (row.category.id == "application") {
-      EXPECT_NEAR(row.share.share, 1, 1e-9);
-    }
+    if (row.category.id != "application") continue;
+    EXPECT_NEAR(row.share.share, 1, 1e-9);
   }
 }
 

@@ -276,8 +276,8 @@ TEST(Withheld, GeneratorSaturated) {
 }
 TEST(Withheld, Errors) {
   FakeServer server = busy_server();
-  server.grows(SeriesScope::load, "requests", 1000);
-  server.grows(SeriesScope::load, "errors", 50);
+  server.load("requests", "8000");
+  server.load("errors", "400");
   expect_withheld(server, "failed");
 }
 TEST(Withheld, Drift) {
@@ -286,6 +286,7 @@ TEST(Withheld, Drift) {
   int64_t sum = 0;
   for (int s = 0; s <= 8; ++s) points.emplace_back(s * kNsPerSecond, sum += 1000 + 200 * s);
   server.run().add_series(SeriesScope::load, 0, "requests", points);
+  server.load("mode", "closed");
   expect_withheld(server, "throughput changed");
 }
 // 8 s at 99 Hz on 2 CPUs is enough; a tenth of a second is not: widths decide, not a count.
@@ -294,6 +295,12 @@ TEST(Withheld, FewSamples) {
   for (int i = 0; i < 2; ++i)
     server.thread("w" + std::to_string(i), "w-*", {runs(kCompute, 9), waits(kTakeWork, 0.5)});
   expect_withheld(server, "samples");
+}
+TEST(Withheld, LoadThatEndedEarly) {
+  FakeServer server = busy_server();
+  server.run().edit().facts.push_back({"load", "kind", "command"});
+  server.run().edit().facts.push_back({"load", "ended", "early: exit status 1"});
+  expect_withheld(server, "did not cover");
 }
 TEST(Withheld, EmptyRun) {
   FakeRun run;

@@ -63,6 +63,10 @@ void add_build(const Report& report, std::vector<Withheld>& reasons) {
 
 void add_load(const Report& report, std::vector<Withheld>& reasons) {
   const Workload& load = report.workload;
+  if (load.present && !load.ended.empty()) {
+    reasons.push_back({fmt::format("the load did not cover the capture ({})", load.ended),
+                       "mend the load, or record a shorter window"});
+  }
   if (!load.measured) return;
   if (load.generator_saturated) {
     reasons.push_back({"the load generator was itself the limit",

@@ -1,70 +1,41 @@
 #include "analysis/workload.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
-#include "analysis/thread_counters.h"
+#include "analysis/load_summary.h"
 
 namespace assay::analysis {
 namespace {
 
-std::optional<double> number_of(const std::string& text) {
-  double value = 0;
-  auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status != std::errc() || !std::isfinite(value)) return {};
+constexpr double kSureErrors = 2;  // a drift within two standard errors is none
+
+std::optional<double> if_any(double value) {
+  if (value <= 0) return {};
+  return value;
+}
+std::optional<int64_t> if_any(int64_t value) {
+  if (value <= 0) return {};
   return value;
 }
 
-std::optional<int64_t> ns_of(const std::string& text) {
-  auto value = number_of(text);
-  if (!value || *value < 0 || *value > 9e18) return {};
-  return static_cast<int64_t>(*value);
-}
-
-void read_fact(const model::Fact& fact, Workload& load) {
-  const std::string& v = fact.value;
-  if (fact.key == "kind") load.kind = v;
-  if (fact.key == "what") load.what = v;
-  if (fact.key == "mode") load.closed_loop = v != "open";
-  if (fact.key == "connections") load.connections = number_of(v);
-  if (fact.key == "streams") load.streams = number_of(v);
-  if (fact.key == "rate") load.rate = number_of(v);
-  if (fact.key == "requests") load.requests = ns_of(v).value_or(0);
-  if (fact.key == "errors") load.errors = ns_of(v).value_or(0);
-  if (fact.key == "throughput_per_s") load.throughput_per_s = number_of(v).value_or(0);
-  if (fact.key == "p50_ns") load.p50_ns = ns_of(v);
-  if (fact.key == "p90_ns") load.p90_ns = ns_of(v);
-  if (fact.key == "p99_ns") load.p99_ns = ns_of(v);
-  if (fact.key == "max_ns") load.max_ns = ns_of(v);
-  if (fact.key == "generator_saturated") load.generator_saturated = v == "yes";
-  if (fact.key == "ended") load.ended = v;
-}
-
-// Relative change between the first and the second half of the window, by the slope of a straight
-// line through the per-interval rates; a window too short for two intervals has none.
-double drift_of(const std::vector<model::Point>& points, TimeNs begin, TimeNs end) {
-  std::vector<std::pair<double, double>> rates;  // middle of the interval in s, requests per s
-  const model::Point* last = nullptr;
-  for (const model::Point& point : points) {
-    if (point.time < begin || point.time > end) continue;
-    if (last && point.time > last->time) {
-      double seconds = static_cast<double>(point.time - last->time) / 1e9;
-      double middle = static_cast<double>((point.time - begin) + (last->time - begin)) / 2e9;
-      if (seconds >= 0.2)
-        rates.emplace_back(middle, static_cast<double>(point.value - last->value) / seconds);
-      if (seconds < 0.2) continue;
-    }
-    last = &point;
+// Totals of the series inside the window, where the facts do not say.
+void add_seconds(const LoadSummary& summary, Workload& load) {
+  uint64_t requests = 0, errors = 0;
+  double seconds = 0, generator_ns = 0;
+  for (const LoadSecond& second : summary.seconds) {
+    requests += second.requests;
+    errors += second.errors;
+    seconds += static_cast<double>(second.end_ns - second.begin_ns) / 1e9;
+    generator_ns += static_cast<double>(second.generator_cpu_ns);
   }
-  if (rates.size() < 4) return 0;
-  double n = static_cast<double>(rates.size()), sx = 0, sy = 0, sxx = 0, sxy = 0;
-  for (auto [x, y] : rates) sx += x, sy += y, sxx += x * x, sxy += x * y;
-  double spread = n * sxx - sx * sx;
-  if (spread <= 0 || sy <= 0) return 0;
-  double slope = (n * sxy - sx * sy) / spread;
-  double span = rates.back().first - rates.front().first;
-  return std::abs(slope * span) / (sy / n);
+  if (seconds <= 0) return;
+  if (load.requests == 0) load.requests = static_cast<int64_t>(requests);
+  if (load.errors == 0) load.errors = static_cast<int64_t>(errors);
+  if (load.throughput_per_s <= 0) {
+    load.throughput_per_s = static_cast<double>(requests - std::min(requests, errors)) / seconds;
+  }
+  load.generator_cpus = if_any(generator_ns / 1e9 / seconds);
 }
 
 }  // namespace
@@ -76,35 +47,31 @@ double Workload::concurrency() const {
 }
 
 Result<Workload> read_workload(const run::Reader& reader) {
-  const run::Contents& run = reader.contents();
   Workload load;
-  for (const model::Fact& fact : run.facts) {
-    if (fact.scope != "load") continue;
-    load.measured = true;
-    read_fact(fact, load);
-  }
-  TimeNs begin = run.info.window_begin_ns, end = run.info.window_end_ns;
-  for (const model::Series& series : run.series) {
-    if (series.scope != model::SeriesScope::load) continue;
-    bool cumulative =
-        series.name == "requests" || series.name == "errors" || series.name == "generator_cpu";
-    if (!cumulative) continue;
-    auto points = reader.points(series.id);
-    if (!points) return std::unexpected(points.error());
-    auto growth = growth_of(*points, begin, end);
-    if (!growth) continue;
-    load.measured = true;
-    double seconds = static_cast<double>(growth->end_ns - growth->begin_ns) / 1e9;
-    if (series.name == "requests") {
-      load.requests = growth->by;
-      load.throughput_per_s = static_cast<double>(growth->by) / seconds;
-      load.drift_share = drift_of(*points, begin, end);
-    } else if (series.name == "errors") {
-      load.errors = growth->by;
-    } else {
-      load.generator_cpus = static_cast<double>(growth->by) / 1e9 / seconds;
-    }
-  }
+  auto summary = summarise_load(reader);
+  if (!summary) return std::unexpected(summary.error());
+  if (!*summary) return load;
+  const LoadSummary& s = **summary;
+  load.present = true;
+  load.measured = s.measured();
+  load.kind = s.kind;
+  load.what = s.what;
+  load.closed_loop = s.mode != "open";
+  load.connections = if_any(static_cast<double>(s.connections));
+  load.streams = if_any(static_cast<double>(s.streams));
+  load.rate = if_any(s.rate);
+  load.requests = static_cast<int64_t>(s.requests);
+  load.errors = static_cast<int64_t>(s.errors);
+  load.throughput_per_s = s.throughput_per_s;
+  load.p50_ns = if_any(s.p50_ns);
+  load.p90_ns = if_any(s.p90_ns);
+  load.p99_ns = if_any(s.p99_ns);
+  load.max_ns = if_any(s.max_ns);
+  load.generator_saturated = s.generator_saturated;
+  load.drift_share = std::abs(s.drift) > kSureErrors * s.drift_error ? std::abs(s.drift) : 0;
+  load.ended = s.covered() ? "" : s.ended;
+  load.sentence = load_sentence(s);
+  add_seconds(s, load);
   return load;
 }
 

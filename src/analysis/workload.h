@@ -14,8 +14,9 @@
 namespace assay::analysis {
 
 struct Workload {
+  bool present = false;
   bool measured = false;
-  std::string kind;  // "http", "grpc", "command"
+  std::string kind;  // "url", "command"
   std::string what;  // the URL or command
   bool closed_loop = true;
   std::optional<double> connections, streams, rate;
@@ -26,7 +27,8 @@ struct Workload {
   std::optional<int64_t> p50_ns, p90_ns, p99_ns, max_ns;
   bool generator_saturated = false;
   std::optional<double> generator_cpus;  // CPUs that the generator itself used
-  std::string ended;                     // "" or why it ended early
+  std::string ended;                     // "" or why it did not cover the capture
+  std::string sentence;                  // all of it, for a header
   // Requests in flight: the connections' streams, or by Little's law.
   double concurrency() const;
 };

@@ -58,7 +58,7 @@ Json json_verdict(const analysis::Report& report) {
 
 Json json_load(const analysis::Report& report) {
   const analysis::Workload& w = report.workload;
-  if (!w.measured) return nullptr;
+  if (!w.present) return nullptr;
   return {{"kind", w.kind},
           {"what", w.what},
           {"closed_loop", w.closed_loop},

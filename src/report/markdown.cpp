@@ -217,6 +217,11 @@ std::string thread_time(const analysis::Report& report) {
     }
   }
   text += rows > kRowsShown ? "\nOnly the busiest are shown.\n\n" : "\n";
+  std::string per_request;
+  for (const std::string& phrase : per_request_phrases(report)) {
+    per_request += (per_request.empty() ? "Per request: " : " · ") + phrase;
+  }
+  if (!per_request.empty()) text += per_request + "\n\n";
   std::string threads = head;
   for (size_t i = 0; i < std::min(kRowsShown, report.threads.size()); ++i) {
     const analysis::ThreadTime& row = report.threads[i];

@@ -166,6 +166,8 @@ void write_thread_time(const analysis::Report& report, TextPage& page) {
     remainder(page, process.pools, kPoolsShown, "  ", "pools");
   }
   remainder(page, report.processes, kProcessesShown, "", "processes");
+  auto per_request = per_request_phrases(report);
+  if (!per_request.empty()) page.phrases("per request: ", per_request, 13);
 }
 
 }  // namespace assay::report

@@ -147,18 +147,21 @@ std::string kind_text(const analysis::WaitSummary& wait) {
 }
 
 std::string load_text(const analysis::Report& report) {
-  const analysis::Workload& w = report.workload;
-  if (!w.measured) return "";
-  std::string text = w.what.empty() ? w.kind : w.what;
-  text += w.closed_loop ? ", closed loop" : ", open loop";
-  if (w.connections) text += fmt::format(", {:.0f} connections", *w.connections);
-  if (w.streams && *w.streams > 1) text += fmt::format(" × {:.0f} streams", *w.streams);
-  if (w.throughput_per_s > 0) text += fmt::format("; {:.0f} requests/s", w.throughput_per_s);
-  if (w.p50_ns) text += fmt::format(", p50 {}", format_duration(*w.p50_ns));
-  if (w.p99_ns) text += fmt::format(", p99 {}", format_duration(*w.p99_ns));
-  text +=
-      fmt::format(", {} errors", grouped(static_cast<uint64_t>(std::max<int64_t>(0, w.errors))));
-  return text;
+  return report.workload.sentence;
+}
+
+std::vector<std::string> per_request_phrases(const analysis::Report& report) {
+  const analysis::Vitals& v = report.vitals;
+  std::vector<std::string> phrases;
+  auto duration = [](double us) { return format_duration(static_cast<int64_t>(us * 1000)); };
+  if (v.cpu_us_per_request) phrases.push_back(duration(*v.cpu_us_per_request) + " CPU");
+  if (v.blocked_us_per_request) {
+    phrases.push_back(duration(*v.blocked_us_per_request) + " blocked");
+  }
+  if (v.switches_per_request) {
+    phrases.push_back(fmt::format("{:.2g} switches", *v.switches_per_request));
+  }
+  return phrases;
 }
 
 std::string confidence_text(double confidence) {

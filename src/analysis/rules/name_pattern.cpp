@@ -8,10 +8,15 @@ namespace {
 constexpr std::string_view kAnonymous = "(anonymous namespace)";
 
 std::string_view without_suffix(std::string_view name) {
-  for (std::string_view end :
-       {"@", " [clone", ".constprop", ".isra", ".part", ".cold", ".llvm", "[abi:"}) {
+  for (std::string_view end : {"@", " [clone", "[abi:"}) {
     size_t at = name.find(end);
     if (at != name.npos && at > 0) name = name.substr(0, at);
+  }
+  // The compiler's own copies: ".cold", ".part.0"; a Go function may be called main.partition.
+  for (std::string_view end : {".constprop", ".isra", ".part", ".cold", ".llvm"}) {
+    size_t at = name.find(end), after = at + end.size();
+    if (at == name.npos || at == 0) continue;
+    if (after == name.size() || name[after] == '.') name = name.substr(0, at);
   }
   return name;
 }

@@ -21,6 +21,7 @@ TEST(BareName, DropsWhatIsNotTheName) {
   EXPECT_EQ(bare_name("void ns::f<int>(char)"), "ns::f<int>");
   EXPECT_EQ(bare_name("ns::f(int) [clone .cold]"), "ns::f");
   EXPECT_EQ(bare_name("f.constprop.0"), "f");
+  EXPECT_EQ(bare_name("main.partition"), "main.partition");
   EXPECT_EQ(bare_name("memcpy@@GLIBC_2.14"), "memcpy");
   EXPECT_EQ(bare_name("operator new(unsigned long)"), "operator new");
   EXPECT_EQ(bare_name("a::(anonymous namespace)::g(int)"), "a::(anonymous namespace)::g");
