@@ -16,7 +16,7 @@ namespace assay::session {
 namespace {
 
 std::string golden(const std::string& name) {
-  return std::string(SOURCE_ROOT) + "/tests/golden/" + name;
+  return SOURCE_ROOT "/tests/golden/" + name;
 }
 
 struct Found {
