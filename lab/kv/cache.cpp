@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 
 #include "lab/common/keep.h"
@@ -35,6 +36,7 @@ bool to_version(std::string_view text, uint64_t& version) {
 
 Cache::Cache(const Options& options)
     : line_work_(options.number("line-work")),
+      file_pause_ms_(options.number("file-pause-ms")),
       rwlock_percent_(options.fault("rwlock")),
       duplicates_(options.fault("duplicates")),
       leak_bytes_(options.fault("leak")),
@@ -116,10 +118,17 @@ void Cache::report_malformed(const std::string& name, size_t line) {
   }
 }
 
-// The fault `rwlock`: parses and applies while every reader waits.
+// A file comes from somewhere slow.
+[[gnu::noinline]] void Cache::wait_for_source() const {
+  timespec pause{file_pause_ms_ / 1000, file_pause_ms_ % 1000 * 1'000'000};
+  nanosleep(&pause, nullptr);
+}
+
+// The fault `rwlock`: waits, parses and applies while every reader waits.
 [[gnu::noinline]] void Cache::load_holding_lock(const std::vector<std::string>& lines, size_t count,
                                                 const std::string& name) {
   std::unique_lock lock(table_mutex_);
+  if (file_pause_ms_ > 0) wait_for_source();
   Change change;
   for (size_t i = 0; i < count; ++i) {
     if (parse_line(lines[i], change)) {
@@ -143,6 +152,7 @@ void Cache::load_file(const std::filesystem::path& path) {
   uint64_t malformed_before = malformed_;
   size_t held = lines.size() * static_cast<size_t>(rwlock_percent_) / 100;
   if (held > 0) load_holding_lock(lines, held, name);
+  if (held == 0 && file_pause_ms_ > 0) wait_for_source();
   std::vector<Change> chunk;
   for (size_t i = held; i < lines.size(); ++i) {
     Change change;

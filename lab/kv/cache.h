@@ -57,10 +57,12 @@ class Cache {
   void apply_chunk(const std::vector<Change>& changes);
   void load_holding_lock(const std::vector<std::string>& lines, size_t count,
                          const std::string& name);
+  void wait_for_source() const;
   void report_malformed(const std::string& name, size_t line);
   std::string duplicate_value(const std::string& value) const;
 
-  const long line_work_, rwlock_percent_, duplicates_, leak_bytes_, leak_limit_bytes_;
+  const long line_work_, file_pause_ms_, rwlock_percent_, duplicates_, leak_bytes_,
+      leak_limit_bytes_;
   mutable std::shared_mutex table_mutex_;
   std::unordered_map<std::string, Entry> table_;  // guarded by table_mutex_
   std::mutex leak_mutex_;

@@ -49,6 +49,7 @@ int main(int argc, char** argv) {
   options.text("delta-directory", "", "SNAPSHOT_* and DELTA_* files to load at the start");
   options.text("realtime-directory", "", "files that appear here are loaded, too");
   options.number("line-work", 1, 0, 100'000, "checksums over each line that is loaded");
+  options.number("file-pause-ms", 0, 0, 60'000, "milliseconds that a file takes to arrive");
   options.number("pollers", 2, 1, 64, "threads that gRPC may poll with");
   options.number("leak-limit-mb", 3000, 1, 1 << 20,
                  "where the fault leak stops, for the machine's sake");

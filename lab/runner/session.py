@@ -52,6 +52,15 @@ def is_listening(port):
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
+def keep_niceness():
+    """Where the kernel schedules by session (autogroup), `nice lab/run` would have no effect on the
+    sessions it starts: they get the same niceness as a group."""
+    try:
+        pathlib.Path("/proc/self/autogroup").write_text(str(os.nice(0)))
+    except OSError:
+        pass  # no such scheduling, or not allowed
+
+
 class CpuQuota:
     """A control group that may use so much of one CPU; version 2, or version 1 where that is it."""
 
@@ -115,9 +124,15 @@ class Session:
 
     def start_process(self, words, before_exec=None, **streams):
         environment = dict(os.environ, LAB_SESSION=self.id)
+
+        def prepare():
+            keep_niceness()
+            if before_exec:
+                before_exec()
+
         try:
             return subprocess.Popen(words, env=environment, start_new_session=True,
-                                    stdin=subprocess.DEVNULL, preexec_fn=before_exec, **streams)
+                                    stdin=subprocess.DEVNULL, preexec_fn=prepare, **streams)
         except OSError as error:
             raise SessionError(f"cannot start {words[0]}: {error.strerror}") from error
 
