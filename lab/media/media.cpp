@@ -1,5 +1,5 @@
-// media: an HTTP server in front of worker processes that "infer": one main process with IO threads,
-// N workers, shared-memory rings between them. See README.md.
+// media: an HTTP server in front of worker processes that "infer": one main process with IO
+// threads, N workers, shared-memory rings between them. See README.md.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
