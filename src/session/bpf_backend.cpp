@@ -100,15 +100,22 @@ void BpfBackend::note_limits(const BpfEvidence& evidence, run::Writer& writer) c
                                  "stacks through them were walked from copies",
                                  tables_->missing_tables()),
                      ""});
-  if (counts[capture::bpf::kCountNoMemory] > 0)
-    writer.add_note(
-        {"BPF", "some threads could not be followed: the kernel had no memory for them", ""});
-  if (counts[capture::bpf::kCountRawLimited] > 0)
+  TimeNs now = monotonic_ns();
+  if (uint64_t untracked = counts[capture::bpf::kCountNoMemory]; untracked > 0) {
+    writer.add_note({"BPF",
+                     "some threads or children could not be followed: the kernel had no room for "
+                     "them",
+                     ""});
+    writer.add_loss({model::LossKind::untracked_threads, -1, now, untracked});
+  }
+  if (uint64_t limited = counts[capture::bpf::kCountRawLimited]; limited > 0) {
     writer.add_note({"BPF",
                      fmt::format("{} stacks that the kernel could not walk were too many to copy "
                                  "and have no frames",
-                                 counts[capture::bpf::kCountRawLimited]),
+                                 limited),
                      ""});
+    writer.add_loss({model::LossKind::dropped_stacks, -1, now, limited});
+  }
   if (evidence.frame_pointer_stacks() > 0)
     writer.add_note({"stacks",
                      fmt::format("{} of {} walks followed frame pointers through code without "

@@ -14,8 +14,11 @@ Result<std::unique_ptr<BpfPrograms>> BpfPrograms::load(const BpfOptions&) {
 #else
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <numeric>
 
 #include <bpf/bpf.h>
@@ -23,6 +26,7 @@ Result<std::unique_ptr<BpfPrograms>> BpfPrograms::load(const BpfOptions&) {
 #include <bpf/libbpf.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/unique_fd.h"
@@ -64,21 +68,35 @@ struct KernelTypes {
   bool has_schedule_exit = false;   // sched_exit_tp is there, since 6.14
 };
 
-KernelTypes read_kernel_types() {
-  KernelTypes found;
+// Whether the types name something. Found by its bytes: parsing all of them takes much longer.
+bool types_name(std::string_view name) {
+  std::ifstream file("/sys/kernel/btf/vmlinux", std::ios::binary);
+  std::string types((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::string whole = '\0' + std::string(name) + '\0';
+  return memmem(types.data(), types.size(), whole.data(), whole.size()) != nullptr;
+}
+
+bool parse_switch_arguments() {
   btf* types = btf__load_vmlinux_btf();
-  if (types == nullptr) return found;
+  if (types == nullptr) return false;
+  bool tells = false;
   int id = btf__find_by_name_kind(types, "btf_trace_sched_switch", BTF_KIND_TYPEDEF);
   if (id > 0) {
     const btf_type* type = btf__type_by_id(types, static_cast<uint32_t>(id));
     type = btf__type_by_id(types, type->type);
     if (type != nullptr && btf_is_ptr(type)) type = btf__type_by_id(types, type->type);
-    found.switch_tells_state = type != nullptr && btf_is_func_proto(type) && btf_vlen(type) >= 5;
+    tells = type != nullptr && btf_is_func_proto(type) && btf_vlen(type) >= 5;
   }
-  found.has_schedule_exit =
-      btf__find_by_name_kind(types, "btf_trace_sched_exit_tp", BTF_KIND_TYPEDEF) > 0;
   btf__free(types);
-  return found;
+  return tells;
+}
+
+KernelTypes read_kernel_types() {
+  utsname system{};
+  uname(&system);
+  // Older ones may have the argument, too: distributions took it over.
+  bool is_new = std::atoi(system.release) >= 6;
+  return {is_new || parse_switch_arguments(), types_name("btf_trace_sched_exit_tp")};
 }
 
 class Mapped {
@@ -143,6 +161,7 @@ class LoadedPrograms final : public BpfPrograms {
 
   uint64_t counter(uint32_t which) const;
   void watch_exits();
+  void next_generation() { std::atomic_ref(skeleton_->data->generation).fetch_add(1); }
   Result<void> create_rings();
   Result<void> attach_samples(const perf_event_attr& on_cpu);
   void take(int cpu, std::span<const std::byte> record, Pressure pressure, Batch& batch);
@@ -248,13 +267,17 @@ void LoadedPrograms::detach() {
 bool LoadedPrograms::add_process(pid_t pid, uint64_t code) {
   auto key = static_cast<uint32_t>(pid);
   bpf::process process{code, key, 0};
-  return bpf_map_update_elem(bpf_map__fd(skeleton_->maps.processes), &key, &process, BPF_ANY) == 0;
+  int failed =
+      bpf_map_update_elem(bpf_map__fd(skeleton_->maps.processes), &key, &process, BPF_ANY);
+  next_generation();
+  return failed == 0;
 }
 
 void LoadedPrograms::update_process(pid_t pid, uint64_t code) {
   auto key = static_cast<uint32_t>(pid);
   bpf::process process{code, key, 0};
   bpf_map_update_elem(bpf_map__fd(skeleton_->maps.processes), &key, &process, BPF_EXIST);
+  next_generation();
 }
 
 uint32_t* LoadedPrograms::new_chunk(uint32_t number) {

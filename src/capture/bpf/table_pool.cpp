@@ -38,29 +38,35 @@ std::optional<TablePool::Place> TablePool::add(std::span<const uint32_t> index,
     uint64_t count = index[page + 1] - index[page];
     if (index[page + 1] < index[page] || index[page + 1] > rows.size() || count > kMostRowsOfPage)
       return std::nullopt;
-    // The rows of the page follow the one that holds at its beginning, if that is just before them
-    // in the same chunk; otherwise it is repeated.
-    uint64_t begin = last_at;
+    // The first row must hold at the page's beginning: the page's own where it begins there; else
+    // the last one so far, if it lies just before the page's rows in the same chunk; else a copy.
+    bool own = count > 0 && (rows[index[page]] & 0xff) == 0;
     bool joined = last_at != 0 && last_at + 1 == end &&
                   last_at / bpf::kChunkWords == (last_at + count) / bpf::kChunkWords;
     bool alone = last_at != 0 && count == 0;
-    if (!joined && !alone) {
-      if (end % bpf::kChunkWords + count + 1 > bpf::kChunkWords)
+    bool copied = !own && !joined && !alone;
+    uint64_t begin = last_at;
+    if (own || copied) {
+      uint64_t needed = count + (copied ? 1 : 0);
+      if (end % bpf::kChunkWords + needed > bpf::kChunkWords)
         end = (end / bpf::kChunkWords + 1) * bpf::kChunkWords;
-      begin = end++;
-      if (!grow_to(end)) return std::nullopt;
-      at(begin) = last;
-      last_at = begin;
+      begin = end;
+      if (!grow_to(end + needed)) return std::nullopt;
+    }
+    if (copied) {
+      at(end) = last;
+      last_at = end++;
     }
     if (!grow_to(end + count) || begin - place.rows_at >= kMostRows) return std::nullopt;
     for (uint64_t i = 0; i < count; ++i) at(end + i) = rows[index[page] + i];
+    uint64_t found_in = count + (own ? 0 : 1);
     if (count > 0) {
       last = rows[index[page + 1] - 1];
       last_at = end + count - 1;
       end += count;
     }
     at(place.index_at + page) =
-        static_cast<uint32_t>((begin - place.rows_at) << bpf::kIndexCountBits | (count + 1));
+        static_cast<uint32_t>((begin - place.rows_at) << bpf::kIndexCountBits | found_in);
   }
   next_ = end;
   return place;

@@ -26,9 +26,14 @@ static __always_inline struct thread *thread_of(struct task_struct *task) {
   return thread;
 }
 
-static __always_inline u64 code_of(u32 tgid) {
+// Which ranges the thread's process has; looked up when any process's have changed.
+static __always_inline u64 code_of(struct thread *thread, u32 tgid) {
+  u32 now = *(volatile unsigned int *)&generation;
+  if (thread->generation == now) return thread->code;
   struct process *process = bpf_map_lookup_elem(&processes, &tgid);
-  return process && process->tgid == tgid ? process->code : 0;
+  thread->code = process && process->tgid == tgid ? process->code : 0;
+  thread->generation = now;
+  return thread->code;
 }
 
 // The stack of the current task, from the cache or by walking; with its kernel part unless it is a
@@ -40,8 +45,8 @@ static __always_inline void find_stack(void *ctx, struct task_struct *task, stru
   struct walk *w = bpf_map_lookup_elem(&walks, &zero);
   if (!w) return;
   u64 ip = regs->ip, sp = regs->sp, fp = regs->bp;
-  u64 code = code_of(task->tgid);
-  struct cache *cache = cache_of(task, thread);
+  u64 code = code_of(thread, task->tgid);
+  struct cache *cache = truth_one_in ? 0 : cache_of(task, thread);  // walks are wanted, not hits
   w->now = now;
   w->tid = task->pid;
   w->tgid = task->tgid;
@@ -56,7 +61,7 @@ static __always_inline void find_stack(void *ctx, struct task_struct *task, stru
     if (check_cache) check_hit(w, way, ip, sp, fp);
     found->user = way->user_stack;
     way->hits += 1;
-    if (with_kernel && ((way->hits & 63) == 0 || now - way->kernel_at > 10000000)) {
+    if (with_kernel && ((way->hits & 255) == 0 || now - way->kernel_at > 10000000)) {
       way->kernel_stack = kernel_stack(ctx, w, way->kernel_hash, way->kernel_stack);
       way->kernel_hash = w->hash;
       way->kernel_at = now;
@@ -292,7 +297,7 @@ int on_fork(u64 *ctx) {
   struct process *process = bpf_map_lookup_elem(&processes, &from);
   if (!process) return 0;
   struct process born = {.code = process->code, .tgid = to};
-  bpf_map_update_elem(&processes, &to, &born, BPF_ANY);
+  if (bpf_map_update_elem(&processes, &to, &born, BPF_ANY)) count(kCountNoMemory);
   return 0;
 }
 
@@ -302,7 +307,9 @@ int on_exec(u64 *ctx) {
   struct task_struct *task = (struct task_struct *)ctx[0];
   u32 tgid = task->tgid;
   struct process *process = bpf_map_lookup_elem(&processes, &tgid);
-  if (process) process->code = 0;
+  if (!process) return 0;
+  process->code = 0;
+  __sync_fetch_and_add(&generation, 1);
   return 0;
 }
 
@@ -311,8 +318,8 @@ int on_exit(u64 *ctx) {
   struct task_struct *task = (struct task_struct *)ctx[0];
   struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
   u32 tgid = task->tgid;
-  if (thread && thread->has_cache) {
-    thread->has_cache = 0;
+  if (thread && thread->has_cache == kHasCache) {
+    thread->has_cache = kCacheRefused;  // it runs on for a moment
     __sync_fetch_and_sub(&cache_count, 1);
     bpf_task_storage_delete(&caches, task);
   }

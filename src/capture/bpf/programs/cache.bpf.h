@@ -7,6 +7,8 @@
 
 #include "walk.bpf.h"
 
+enum { kHasCache = 1, kCacheRefused = 2 };
+
 struct found_stack {
   u32 user, kernel;
   bool once;
@@ -191,8 +193,8 @@ static __always_inline struct cache *cache_of(struct task_struct *task, struct t
     count(kCountNoCache);
     return 0;
   }
-  thread->has_cache = 1;
   cache = bpf_task_storage_get(&caches, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  thread->has_cache = cache ? kHasCache : kCacheRefused;
   if (cache)
     __sync_fetch_and_add(&cache_count, 1);
   else

@@ -133,6 +133,7 @@ struct {
 
 unsigned int last_id = 0;
 unsigned int cache_count = 0;
+unsigned int generation = 1;  // of all processes' ranges; threads remember theirs
 
 static __always_inline void count(u32 which) {
   u64 *counter = bpf_map_lookup_elem(&counters, &which);
