@@ -67,15 +67,16 @@ class Speedscope {
     }
   }
 
+  // What opens first: the thread that ran most, or waited most where nothing ran.
   size_t heaviest() const {
     size_t best = 0, index = 0;
-    int64_t most = -1;
+    std::pair<bool, int64_t> most{false, -1};
     for (const auto& [key, spans] : profiles_) {
       int64_t sum = 0;
       for (const Span& span : spans) sum += span.value;
-      bool running = key.second == Metric::cpu || profiles_.size() == 1;
-      if (sum > most && (running || most < 0)) {
-        most = sum;
+      std::pair<bool, int64_t> rank{key.second == Metric::cpu, sum};
+      if (rank > most) {
+        most = rank;
         best = index;
       }
       ++index;
