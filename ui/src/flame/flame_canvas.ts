@@ -4,6 +4,7 @@
 // too narrow ends its family with one mark for all the rest. No frame is dropped: zooming in brings
 // it back.
 
+import { TextFitter } from "./fit_text.ts";
 import { childrenOf, framePath, type Frame } from "./frames.ts";
 
 export const kRowHeight = 19;
@@ -35,8 +36,7 @@ export interface Viewport {
 
 export class FlameCanvas {
   private boxes: Box[] = [];
-  private widths = new Map<string, number>();
-  private font = "";
+  private texts = new TextFitter();
   deepest = 0;
 
   constructor(readonly canvas: HTMLCanvasElement) {}
@@ -74,10 +74,6 @@ export class FlameCanvas {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.fillStyle = style.background;
     context.fillRect(0, 0, width, height);
-    if (this.font !== style.font) {
-      this.font = style.font;
-      this.widths.clear();
-    }
     context.font = style.font;
     context.textBaseline = "middle";
     this.boxes = [];
@@ -142,7 +138,7 @@ export class FlameCanvas {
     if (wide >= 26) {
       context.globalAlpha = dimmed ? 0.72 : 1;
       context.fillStyle = style.text(frame);
-      context.fillText(this.fit(context, style.name(frame), wide - 9), left + 4, y + kRowHeight / 2);
+      context.fillText(this.texts.fit(context, style.name(frame), wide - 9), left + 4, y + kRowHeight / 2);
     }
     context.globalAlpha = 1;
   }
@@ -154,29 +150,6 @@ export class FlameCanvas {
     context.strokeStyle = style.outline;
     context.lineWidth = 2;
     context.strokeRect(box.x + 1, box.y + 1, Math.max(1, box.w - 3), kRowHeight - 3);
-  }
-
-  // As much of the text as fits; what is cut ends in an ellipsis. Widths of letters are measured once
-  // each: measuring whole names takes most of a frame.
-  private fit(context: CanvasRenderingContext2D, text: string, room: number): string {
-    const ellipsis = this.letter(context, "…");
-    let width = 0;
-    let fits = 0; // letters that leave room for an ellipsis
-    for (let i = 0; i < text.length; ++i) {
-      width += this.letter(context, text[i]);
-      if (width > room) return fits < 2 ? "" : text.slice(0, fits) + "…";
-      if (width + ellipsis <= room) fits = i + 1;
-    }
-    return text;
-  }
-
-  private letter(context: CanvasRenderingContext2D, letter: string): number {
-    let width = this.widths.get(letter);
-    if (width === undefined) {
-      width = context.measureText(letter).width;
-      this.widths.set(letter, width);
-    }
-    return width;
   }
 }
 

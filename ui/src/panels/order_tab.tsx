@@ -3,6 +3,7 @@
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { kStateIds, kStateNames, stateColour } from "../data/states.ts";
 import { showDetails } from "../details.ts";
+import { TextFitter } from "../flame/fit_text.ts";
 import { kRowHeight } from "../flame/flame_canvas.ts";
 import { duration, seconds } from "../format.ts";
 import { useAnswer, useSize, useView } from "../hooks.ts";
@@ -31,6 +32,7 @@ export function OrderTab() {
   const palette = useMemo(() => new FrameColours(tree.functions, dark, mainModule(view)), [tree, dark]);
   const [attach, width, height, holder] = useSize<HTMLDivElement>();
   const canvas = useRef<HTMLCanvasElement>(null);
+  const texts = useRef(new TextFitter());
   const [scroll, setScroll] = useState(0);
   const [seen, setSeen] = useState<{ of: Runs | null; from: number; to: number } | null>(null);
   const range = seen && seen.of === runs ? seen : { from: selection.from, to: selection.to };
@@ -63,9 +65,8 @@ export function OrderTab() {
       context.fillRect(left, y, wide - (wide > 3 ? 1 : 0), kRowHeight - 1);
       if (wide > 34) {
         const text = depth === 0 ? kStateNames[id] : tree.functions.short[fn];
-        const room = Math.floor((wide - 8) / 6.2);
         context.fillStyle = depth === 0 && runs.state[i] <= 1 ? "#ffffff" : palette.text();
-        context.fillText(text.length > room ? text.slice(0, room - 1) + "…" : text, left + 4, y + kRowHeight / 2);
+        context.fillText(texts.current.fit(context, text, wide - 9), left + 4, y + kRowHeight / 2);
       }
       context.globalAlpha = 1;
     }

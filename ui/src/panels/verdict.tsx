@@ -119,14 +119,14 @@ export function VerdictStrip() {
     <section class="verdict" aria-label="Verdict">
       <div class="verdict-words">
         {verdict
-          ? <h1 class={withheld ? "withheld" : ""}><span class="kind">{verdict.kind}</span>{verdict.sentence}</h1>
+          ? <h1 class={withheld ? "withheld" : ""}><span class="kind">{verdict.kind.replaceAll("-", " ")}</span>{verdict.sentence}
+              {confidence !== undefined && <small>confidence {typeof confidence === "number" ? percent(confidence) : confidence}</small>}</h1>
           : <h1>{plainSentence(report.thread_time, report.workload.cpus, report.workload.window_ns)}
               <small>This run's report has no verdict.</small></h1>}
-        {confidence !== undefined && (
-          <span class="confidence">confidence {typeof confidence === "number" ? percent(confidence) : confidence}</span>
-        )}
-        <Causes />
-        {verdict?.next_step && <span class="next"><b>Next</b> {verdict.next_step}{verdict.next_command && <code>{verdict.next_command}</code>}</span>}
+        <div class="verdict-next">
+          <Causes />
+          {verdict?.next_step && <span class="next" title={verdict.next_step}><b>Next</b> {verdict.next_step}{verdict.next_command && <code>{verdict.next_command}</code>}</span>}
+        </div>
       </div>
       <ThreadTimeBar />
       <TrustLine />
