@@ -1,7 +1,7 @@
 // Maps, tunables and counters of the programs.
 #pragma once
 
-#include "../shared.h"
+#include "shared.h"
 #include "kernel_types.h"
 
 #include <bpf/bpf_core_read.h>
