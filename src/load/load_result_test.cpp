@@ -46,7 +46,7 @@ TEST(LoadResult, TextSaysWhatCounts) {
   result.unsent = 7;
   std::string text = result_text(result);
   for (const char* part :
-       {"100 requests/s", "p50 500 µs", "p99 990 µs", "max 1.00 ms", "HTTP 503",
+       {"100 requests/s", "p50 501 µs", "p99 989 µs", "max 1.00 ms", "HTTP 503",
         "Connection refused", "3 unanswered", "7 requests were due", "warning"}) {
     EXPECT_NE(text.find(part), text.npos) << part << " in\n" << text;
   }

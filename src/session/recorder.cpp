@@ -387,7 +387,7 @@ Result<void> Recorder::begin_window() {
   reader_->start();
   if (auto enabled = events_->enable(); !enabled) return enabled;
   if (bpf_) {
-    if (auto begun = bpf_->begin(launched_ ? std::vector{launched_->pid()} : resolved_.pids());
+    if (auto begun = bpf_->begin(!attached_ ? std::vector{launched_->pid()} : resolved_.pids());
         !begun)
       return begun;
   }
