@@ -145,7 +145,7 @@ struct process {
 
 struct thread {
   __u64 out, woken, arg;
-  __u64 code;        // the process's, as of `generation`
+  __u64 code;  // the process's, as of `generation`
   __u32 generation;
   __u32 user_stack, kernel_stack, waker_tid, waker_stack, owner;
   __u16 syscall, flags;
