@@ -34,10 +34,13 @@ __noinline u32 emit_raw(struct walk* w, u32 id) {
   struct raw_record* raw = &scratch->raw;
   u64 sp = w->base;
   u32 bytes = 0;
-  // Much is copied only where the walk got far: most stacks are small.
-  bool is_deep = w->sp - sp > kSmallRawBytes / 2;
+  // Much is copied only where it is likely to be needed: most stacks of waits are small.
+  bool is_blind = w->end == kEndNoTables || w->end == kEndUnmapped;
+  u32 most = which == 1 || w->sp - sp > kSmallRawBytes / 2 ? kRawBytes
+             : is_blind                                    ? 2 * kSmallRawBytes
+                                                           : kSmallRawBytes;
   for (u32 i = 0; i < kRawBytes / 1024; ++i) {
-    if (i == kSmallRawBytes / 1024 && !is_deep) break;
+    if (i * 1024 >= most) break;
     if (bpf_probe_read_user(raw->copy + i * 1024, 1024, (void*)(sp + i * 1024))) {
       u32 rest = 4096 - ((sp + i * 1024) & 4095);  // up to the page that is not there
       MASK(rest, 0x3ff);
