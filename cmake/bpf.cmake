@@ -40,7 +40,8 @@ function(assay_bpf_programs target)
   add_custom_command(
     OUTPUT ${out}/assay.skel.h
     COMMAND ${ASSAY_CLANG} -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -Wall -Werror
-            -Wno-unused-function -I${machine_headers} -I${LIBBPF_INCLUDEDIR} -I${source}/.. -c ${source}/assay.bpf.c
+            -Wno-unused-function -I${machine_headers} -I${LIBBPF_INCLUDEDIR}
+            -I${PROJECT_SOURCE_DIR}/src -c ${source}/assay.bpf.c
             -o ${out}/assay.bpf.o
     COMMAND ${ASSAY_BPFTOOL} gen object ${out}/assay.linked.o ${out}/assay.bpf.o
     COMMAND ${ASSAY_BPFTOOL} gen skeleton ${out}/assay.linked.o name assay_bpf > ${out}/assay.skel.h

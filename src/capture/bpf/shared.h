@@ -17,7 +17,7 @@ enum {
   kMostWords = 88,      // stack words that a cached walk may depend on
   kWays = 8,            // cached walks of a thread
   kKernelFrames = 64,
-  kRawBytes = 16384,  // stack copied for a walk that the program cannot do, at most
+  kRawBytes = 28672,  // stack copied for a walk that the program cannot do, at most
   kSmallRawBytes = 4096,
   kChunkWords = 65536,   // of the pool of unwind tables
   kMostChunks = 1024,    // 256 MB of them
@@ -145,7 +145,7 @@ struct process {
 
 struct thread {
   __u64 out, woken, arg;
-  __u64 code;        // the process's, as of `generation`
+  __u64 code;  // the process's, as of `generation`
   __u32 generation;
   __u32 user_stack, kernel_stack, waker_tid, waker_stack, owner;
   __u16 syscall, flags;

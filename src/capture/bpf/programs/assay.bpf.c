@@ -1,7 +1,7 @@
 // The programs of the BPF backend: switches, wake-ups, samples, births and deaths.
 //
-// sched_switch and sched_waking run with interrupts off and so never interrupt one another on a CPU;
-// samples may interrupt them and have scratch memory of their own.
+// sched_switch and sched_waking run with interrupts off and so never interrupt one another on a
+// CPU; samples may interrupt them and have scratch memory of their own.
 #include "cache.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -16,8 +16,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 enum key_kind { kKeyWait, kKeyUninterruptible, kKeyPreempted, kKeyWaker };
 
 // The state of a thread of the target; null for any other.
-static __always_inline struct thread *thread_of(struct task_struct *task) {
-  struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+static __always_inline struct thread* thread_of(struct task_struct* task) {
+  struct thread* thread = bpf_task_storage_get(&threads, task, 0, 0);
   if (thread) return thread;
   u32 tgid = task->tgid;
   if (tgid == 0 || !bpf_map_lookup_elem(&processes, &tgid)) return 0;
@@ -27,10 +27,10 @@ static __always_inline struct thread *thread_of(struct task_struct *task) {
 }
 
 // Which ranges the thread's process has; looked up when any process's have changed.
-static __always_inline u64 code_of(struct thread *thread, u32 tgid) {
-  u32 now = *(volatile unsigned int *)&generation;
+static __always_inline u64 code_of(struct thread* thread, u32 tgid) {
+  u32 now = *(volatile unsigned int*)&generation;
   if (thread->generation == now) return thread->code;
-  struct process *process = bpf_map_lookup_elem(&processes, &tgid);
+  struct process* process = bpf_map_lookup_elem(&processes, &tgid);
   thread->code = process && process->tgid == tgid ? process->code : 0;
   thread->generation = now;
   return thread->code;
@@ -38,15 +38,15 @@ static __always_inline u64 code_of(struct thread *thread, u32 tgid) {
 
 // The stack of the current task, from the cache or by walking; with its kernel part unless it is a
 // waker's.
-static __always_inline void find_stack(void *ctx, struct task_struct *task, struct thread *thread,
-                                       struct pt_regs *regs, u64 now, u32 key, bool with_kernel,
-                                       struct found_stack *found) {
+static __always_inline void find_stack(void* ctx, struct task_struct* task, struct thread* thread,
+                                       struct pt_regs* regs, u64 now, u32 key, bool with_kernel,
+                                       struct found_stack* found) {
   u32 zero = 0;
-  struct walk *w = bpf_map_lookup_elem(&walks, &zero);
+  struct walk* w = bpf_map_lookup_elem(&walks, &zero);
   if (!w) return;
   u64 ip = regs->ip, sp = regs->sp, fp = regs->bp;
   u64 code = code_of(thread, task->tgid);
-  struct cache *cache = truth_one_in ? 0 : cache_of(task, thread);  // walks are wanted, not hits
+  struct cache* cache = truth_one_in ? 0 : cache_of(task, thread);  // walks are wanted, not hits
   w->now = now;
   w->tid = task->pid;
   w->tgid = task->tgid;
@@ -56,7 +56,7 @@ static __always_inline void find_stack(void *ctx, struct task_struct *task, stru
   w->fp = fp;
   u32 number = cache ? find_way(w, cache, key, code) : kWays;
   if (cache && number < kWays) {
-    struct way *way = &cache->ways[number];
+    struct way* way = &cache->ways[number];
     count(kCountHits);
     if (check_cache) check_hit(w, way, ip, sp, fp);
     found->user = way->user_stack;
@@ -73,7 +73,7 @@ static __always_inline void find_stack(void *ctx, struct task_struct *task, stru
   if (!cache) w->is_cacheable = 0;
   number = w->victim;
   MASK(number, 7);
-  struct way *way = cache ? &cache->ways[number] : 0;
+  struct way* way = cache ? &cache->ways[number] : 0;
   w->which = 0;
   w->replaces = way && w->is_cacheable && way->is_used ? way->user_stack : 0;
   u32 id = emit_walk(w);
@@ -99,15 +99,15 @@ static __always_inline void find_stack(void *ctx, struct task_struct *task, stru
 
 // The tid that a glibc mutex keeps of its owner, when the thread waits for one: it waits while the
 // lock word is 2, and the owner stands 8 bytes further on.
-static __always_inline u32 mutex_owner(struct pt_regs *regs, u64 address) {
+static __always_inline u32 mutex_owner(struct pt_regs* regs, u64 address) {
   u32 operation = regs->si & 0x7f, owner = 0;
   if ((operation != 0 && operation != 9) || (u32)regs->dx != 2) return 0;
-  if (bpf_probe_read_user(&owner, sizeof owner, (void *)(address + 8))) return 0;
+  if (bpf_probe_read_user(&owner, sizeof owner, (void*)(address + 8))) return 0;
   return owner;
 }
 
-static __always_inline void fill_wait(struct wait_record *record, struct task_struct *task,
-                                      struct thread *thread, u64 now) {
+static __always_inline void fill_wait(struct wait_record* record, struct task_struct* task,
+                                      struct thread* thread, u64 now) {
   record->head.type = kRecordWait;
   record->head.cpu = bpf_get_smp_processor_id();
   record->head.size = sizeof *record;
@@ -127,10 +127,9 @@ static __always_inline void fill_wait(struct wait_record *record, struct task_st
 }
 
 // Writes the wait that ends now.
-static __always_inline void end_wait(struct task_struct *task, struct thread *thread, u64 now) {
-  void *ring = ring_here();
-  struct wait_record *record =
-      ring ? bpf_ringbuf_reserve(ring, sizeof(struct wait_record), 0) : 0;
+static __always_inline void end_wait(struct task_struct* task, struct thread* thread, u64 now) {
+  void* ring = ring_here();
+  struct wait_record* record = ring ? bpf_ringbuf_reserve(ring, sizeof(struct wait_record), 0) : 0;
   if (record) {
     fill_wait(record, task, thread, now);
     bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
@@ -145,13 +144,13 @@ static __always_inline void end_wait(struct task_struct *task, struct thread *th
   thread->waker_stack = 0;
 }
 
-static __always_inline void leave_cpu(void *ctx, struct task_struct *prev, bool preempted,
+static __always_inline void leave_cpu(void* ctx, struct task_struct* prev, bool preempted,
                                       u32 state, u64 now) {
   struct found_stack found = {};
   if (prev->flags & PF_KTHREAD) return;
-  struct thread *thread = thread_of(prev);
+  struct thread* thread = thread_of(prev);
   if (!thread || (state & TASK_DEAD)) return;
-  struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(prev);
+  struct pt_regs* regs = (struct pt_regs*)bpf_task_pt_regs(prev);
   if (!regs) return;
   if (thread->out) {  // nobody saw it come: the wait is over now at the latest
     count(kCountMissedIn);
@@ -179,28 +178,28 @@ static __always_inline void leave_cpu(void *ctx, struct task_struct *prev, bool 
   if (found.once) thread->flags |= kWaitOnce;
 }
 
-static __always_inline void enter_cpu(struct task_struct *next, u64 now) {
+static __always_inline void enter_cpu(struct task_struct* next, u64 now) {
   if (next->flags & PF_KTHREAD) return;
-  struct thread *thread = thread_of(next);
+  struct thread* thread = thread_of(next);
   if (!thread || (thread->seen && thread->out == 0)) return;
   end_wait(next, thread, now);
 }
 
 // Some kernels do not show the switches away from some tasks, and with them the switch to the next.
-// Where that was noticed (a thread left without having come), this tells that the current thread has
-// come.
+// Where that was noticed (a thread left without having come), this tells that the current thread
+// has come.
 SEC("tp_btf/sched_exit_tp")
-int on_schedule_exit(u64 *ctx) {
-  struct task_struct *task = bpf_get_current_task_btf();
-  struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+int on_schedule_exit(u64* ctx) {
+  struct task_struct* task = bpf_get_current_task_btf();
+  struct thread* thread = bpf_task_storage_get(&threads, task, 0, 0);
   if (thread && thread->out) end_wait(task, thread, bpf_ktime_get_ns());
   return 0;
 }
 
 SEC("tp_btf/sched_switch")
-int on_switch(u64 *ctx) {
-  struct task_struct *prev = (struct task_struct *)ctx[1];
-  struct task_struct *next = (struct task_struct *)ctx[2];
+int on_switch(u64* ctx) {
+  struct task_struct* prev = (struct task_struct*)ctx[1];
+  struct task_struct* next = (struct task_struct*)ctx[2];
   u64 now = bpf_ktime_get_ns();
   u32 state = has_prev_state ? (u32)ctx[3] : prev->__state;
   bool preempted = (u8)ctx[0] || state == 0;
@@ -211,9 +210,9 @@ int on_switch(u64 *ctx) {
 }
 
 // Whether the wake-up is an act of the current thread, and not of an interrupt that it happened to
-// be in the way of. Interrupts of kernel code have a stack of their own, and those of user code show
-// no system call. Loopback traffic is delivered in a soft interrupt inside the sender's call.
-static __always_inline bool is_own_act(struct walk *w, void *ctx, struct task_struct *task,
+// be in the way of. Interrupts of kernel code have a stack of their own, and those of user code
+// show no system call. Loopback traffic is delivered in a soft interrupt inside the sender's call.
+static __always_inline bool is_own_act(struct walk* w, void* ctx, struct task_struct* task,
                                        long number) {
   if (number < 0) return false;
   w->pc = (u64)ctx;  // by way of memory: the verifier does not compute with pointers
@@ -223,22 +222,22 @@ static __always_inline bool is_own_act(struct walk *w, void *ctx, struct task_st
 }
 
 SEC("tp_btf/sched_waking")
-int on_waking(u64 *ctx) {
-  struct task_struct *woken = (struct task_struct *)ctx[0];
-  struct task_struct *waker = bpf_get_current_task_btf();
+int on_waking(u64* ctx) {
+  struct task_struct* woken = (struct task_struct*)ctx[0];
+  struct task_struct* waker = bpf_get_current_task_btf();
   struct found_stack found = {};
   u32 zero = 0;
   if (!trace_wakeups || woken == waker) return 0;
-  struct thread *thread = bpf_task_storage_get(&threads, woken, 0, 0);
+  struct thread* thread = bpf_task_storage_get(&threads, woken, 0, 0);
   if (!thread || thread->woken) return 0;
   u64 now = bpf_ktime_get_ns();
   thread->woken = now;
   thread->waker_tid = 0;
   thread->waker_stack = 0;
   if (waker->flags & PF_KTHREAD) return 0;
-  struct thread *from = bpf_task_storage_get(&threads, waker, 0, 0);
-  struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(waker);
-  struct walk *w = bpf_map_lookup_elem(&walks, &zero);
+  struct thread* from = bpf_task_storage_get(&threads, waker, 0, 0);
+  struct pt_regs* regs = (struct pt_regs*)bpf_task_pt_regs(waker);
+  struct walk* w = bpf_map_lookup_elem(&walks, &zero);
   if (!from || !regs || !w || !is_own_act(w, ctx, waker, regs->orig_ax)) return 0;
   thread->waker_tid = waker->pid;
   find_stack(ctx, waker, from, regs, now, kKeyWaker << 16, false, &found);
@@ -248,16 +247,16 @@ int on_waking(u64 *ctx) {
 }
 
 SEC("perf_event")
-int on_sample(void *ctx) {
+int on_sample(void* ctx) {
   u32 one = 1;
   u64 id = bpf_get_current_pid_tgid();
   u32 tgid = id >> 32;
-  struct process *process = bpf_map_lookup_elem(&processes, &tgid);
+  struct process* process = bpf_map_lookup_elem(&processes, &tgid);
   if (!process) return 0;
-  struct walk *w = bpf_map_lookup_elem(&walks, &one);
-  struct task_struct *task = bpf_get_current_task_btf();
-  struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-  void *ring = ring_here();
+  struct walk* w = bpf_map_lookup_elem(&walks, &one);
+  struct task_struct* task = bpf_get_current_task_btf();
+  struct pt_regs* regs = (struct pt_regs*)bpf_task_pt_regs(task);
+  void* ring = ring_here();
   if (!w || !regs || !ring) return 0;
   w->now = bpf_ktime_get_ns();
   w->tid = (u32)id;
@@ -269,7 +268,7 @@ int on_sample(void *ctx) {
   w->replaces = 0;
   u32 user = emit_walk(w);
   u32 kernel = kernel_stack(ctx, w, 0, 0);
-  struct sample_record *record = bpf_ringbuf_reserve(ring, sizeof(struct sample_record), 0);
+  struct sample_record* record = bpf_ringbuf_reserve(ring, sizeof(struct sample_record), 0);
   if (!record) {
     count(kCountRingFull);
     return 0;
@@ -289,12 +288,12 @@ int on_sample(void *ctx) {
 
 // A child is of the target before it runs for the first time, and has its parent's mappings.
 SEC("tp_btf/sched_process_fork")
-int on_fork(u64 *ctx) {
-  struct task_struct *parent = (struct task_struct *)ctx[0];
-  struct task_struct *child = (struct task_struct *)ctx[1];
+int on_fork(u64* ctx) {
+  struct task_struct* parent = (struct task_struct*)ctx[0];
+  struct task_struct* child = (struct task_struct*)ctx[1];
   u32 from = parent->tgid, to = child->tgid;
   if (from == to || !follow_children) return 0;
-  struct process *process = bpf_map_lookup_elem(&processes, &from);
+  struct process* process = bpf_map_lookup_elem(&processes, &from);
   if (!process) return 0;
   struct process born = {.code = process->code, .tgid = to};
   if (bpf_map_update_elem(&processes, &to, &born, BPF_ANY)) count(kCountNoMemory);
@@ -303,10 +302,10 @@ int on_fork(u64 *ctx) {
 
 // A new image: until its mappings are known, stacks are walked by the reader.
 SEC("tp_btf/sched_process_exec")
-int on_exec(u64 *ctx) {
-  struct task_struct *task = (struct task_struct *)ctx[0];
+int on_exec(u64* ctx) {
+  struct task_struct* task = (struct task_struct*)ctx[0];
   u32 tgid = task->tgid;
-  struct process *process = bpf_map_lookup_elem(&processes, &tgid);
+  struct process* process = bpf_map_lookup_elem(&processes, &tgid);
   if (!process) return 0;
   process->code = 0;
   __sync_fetch_and_add(&generation, 1);
@@ -314,9 +313,9 @@ int on_exec(u64 *ctx) {
 }
 
 SEC("tp_btf/sched_process_exit")
-int on_exit(u64 *ctx) {
-  struct task_struct *task = (struct task_struct *)ctx[0];
-  struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+int on_exit(u64* ctx) {
+  struct task_struct* task = (struct task_struct*)ctx[0];
+  struct thread* thread = bpf_task_storage_get(&threads, task, 0, 0);
   u32 tgid = task->tgid;
   if (thread && thread->has_cache == kHasCache) {
     thread->has_cache = kCacheRefused;  // it runs on for a moment
@@ -329,11 +328,11 @@ int on_exit(u64 *ctx) {
 
 // The waits that are not over: for the end of a capture, and for a run that is cut off.
 SEC("iter/task")
-int list_open_waits(struct bpf_iter__task *ctx) {
-  struct task_struct *task = ctx->task;
+int list_open_waits(struct bpf_iter__task* ctx) {
+  struct task_struct* task = ctx->task;
   struct wait_record record = {};
   if (!task) return 0;
-  struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+  struct thread* thread = bpf_task_storage_get(&threads, task, 0, 0);
   if (!thread || thread->out == 0) return 0;
   fill_wait(&record, task, thread, thread->out);
   record.flags |= kWaitOpen;
@@ -344,13 +343,13 @@ int list_open_waits(struct bpf_iter__task *ctx) {
 // The user registers of the target's threads, all of them exact for those that are blocked: /proc
 // tells only two of a blocked thread's, and its stack cannot be walked by those alone.
 SEC("iter/task")
-int list_registers(struct bpf_iter__task *ctx) {
-  struct task_struct *task = ctx->task;
+int list_registers(struct bpf_iter__task* ctx) {
+  struct task_struct* task = ctx->task;
   struct thread_registers record = {};
   if (!task) return 0;
   u32 tgid = task->tgid;
   if (!bpf_map_lookup_elem(&processes, &tgid)) return 0;
-  void *regs = (void *)bpf_task_pt_regs(task);
+  void* regs = (void*)bpf_task_pt_regs(task);
   if (bpf_probe_read_kernel(&record.regs, sizeof record.regs, regs)) return 0;
   record.tid = task->pid;
   record.tgid = tgid;

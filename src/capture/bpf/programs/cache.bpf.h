@@ -1,8 +1,8 @@
 // The exact cache of a thread's walks, and the records that stacks become.
 //
 // A way keeps every stack word that its walk depended on. When all of them, the registers used and
-// the process's mappings are the same, walking again would give the same: reading them in one go and
-// comparing is several times cheaper than walking.
+// the process's mappings are the same, walking again would give the same: reading them in one go
+// and comparing is several times cheaper than walking.
 #pragma once
 
 #include "walk.bpf.h"
@@ -15,11 +15,11 @@ struct found_stack {
 };
 
 // Registers and a copy of the stack, for a walk that only the reader can do (or should repeat).
-__noinline u32 emit_raw(struct walk *w, u32 id) {
+__noinline u32 emit_raw(struct walk* w, u32 id) {
   if (!w) return 0;
   u32 which = w->which;
-  struct raw_scratch *scratch = bpf_map_lookup_elem(&raws, &which);
-  void *ring = ring_here();
+  struct raw_scratch* scratch = bpf_map_lookup_elem(&raws, &which);
+  void* ring = ring_here();
   if (!scratch || !ring) return 0;
   u64 slice = w->now / 100000000;
   if (scratch->slice != slice) {
@@ -31,23 +31,26 @@ __noinline u32 emit_raw(struct walk *w, u32 id) {
     return 0;
   }
   scratch->in_slice += 1;
-  struct raw_record *raw = &scratch->raw;
+  struct raw_record* raw = &scratch->raw;
   u64 sp = w->base;
   u32 bytes = 0;
-  // Much is copied only where the walk got far: most stacks are small.
-  bool is_deep = w->sp - sp > kSmallRawBytes / 2;
+  // Much is copied only where it is likely to be needed: most stacks of waits are small.
+  bool is_blind = w->end == kEndNoTables || w->end == kEndUnmapped;
+  u32 most = which == 1 || w->sp - sp > kSmallRawBytes / 2 ? kRawBytes
+             : is_blind                                    ? 2 * kSmallRawBytes
+                                                           : kSmallRawBytes;
   for (u32 i = 0; i < kRawBytes / 1024; ++i) {
-    if (i == kSmallRawBytes / 1024 && !is_deep) break;
-    if (bpf_probe_read_user(raw->copy + i * 1024, 1024, (void *)(sp + i * 1024))) {
+    if (i * 1024 >= most) break;
+    if (bpf_probe_read_user(raw->copy + i * 1024, 1024, (void*)(sp + i * 1024))) {
       u32 rest = 4096 - ((sp + i * 1024) & 4095);  // up to the page that is not there
       MASK(rest, 0x3ff);
-      if (!bpf_probe_read_user(raw->copy + i * 1024, rest, (void *)(sp + i * 1024))) bytes += rest;
+      if (!bpf_probe_read_user(raw->copy + i * 1024, rest, (void*)(sp + i * 1024))) bytes += rest;
       break;
     }
     bytes += 1024;
   }
   if (bytes > kRawBytes) return 0;
-  bpf_probe_read_kernel(&raw->regs, sizeof raw->regs, (void *)w->regs);
+  bpf_probe_read_kernel(&raw->regs, sizeof raw->regs, (void*)w->regs);
   raw->head.type = kRecordRaw;
   raw->head.cpu = bpf_get_smp_processor_id();
   raw->head.time = w->now;
@@ -70,10 +73,10 @@ __noinline u32 emit_raw(struct walk *w, u32 id) {
 }
 
 // Hands the walk in `w` over; 0 when it could not be.
-__noinline u32 emit_walk(struct walk *w) {
+__noinline u32 emit_walk(struct walk* w) {
   if (!w) return 0;
   u32 which = w->which;
-  void *ring = ring_here();
+  void* ring = ring_here();
   u32 frames = w->count;
   if (!ring) return 0;
   count(kCountWalks);
@@ -103,16 +106,16 @@ __noinline u32 emit_walk(struct walk *w) {
     return 0;
   }
   if (truth_one_in) {
-    struct raw_scratch *scratch = bpf_map_lookup_elem(&raws, &which);
+    struct raw_scratch* scratch = bpf_map_lookup_elem(&raws, &which);
     if (scratch && ++scratch->walks % truth_one_in == 0) emit_raw(w, id);
   }
   return id;
 }
 
 // The kernel's part of the stack; the id of an earlier record when it is `known` already.
-static __always_inline u32 kernel_stack(void *ctx, struct walk *w, u64 known_hash, u32 known_id) {
+static __always_inline u32 kernel_stack(void* ctx, struct walk* w, u64 known_hash, u32 known_id) {
   long bytes = bpf_get_stack(ctx, w->kernel.pcs, sizeof w->kernel.pcs, 0);
-  void *ring = ring_here();
+  void* ring = ring_here();
   if (bytes <= 0 || !ring) {
     w->hash = 0;
     return 0;
@@ -147,13 +150,13 @@ static __always_inline u32 kernel_stack(void *ctx, struct walk *w, u64 known_has
 }
 
 // Whether all that the way's walk read is still there.
-__noinline bool still_holds(struct walk *w, struct way *way, u64 sp, u64 fp, u64 code) {
+__noinline bool still_holds(struct walk* w, struct way* way, u64 sp, u64 fp, u64 code) {
   if (!way || !w) return false;
   if (!way->is_used || way->code != code || (way->uses_fp && way->fp != fp)) return false;
   u32 span = way->span, words = way->words;
   asm volatile("" : "+r"(span));
   if (span == 0 || span > kWindowBytes) return false;
-  if (bpf_probe_read_user(w->window, span, (void *)sp)) return false;
+  if (bpf_probe_read_user(w->window, span, (void*)sp)) return false;
   u64 different = 0;
   for (u32 i = 0; i < kMostWords; ++i) {
     if (i >= words) break;
@@ -164,7 +167,7 @@ __noinline bool still_holds(struct walk *w, struct way *way, u64 sp, u64 fp, u64
   return different == 0;
 }
 
-__noinline int keep(struct walk *w, struct way *way, u64 fp, u32 id) {
+__noinline int keep(struct walk* w, struct way* way, u64 fp, u32 id) {
   if (!w || !way) return 0;
   way->code = w->code;
   way->fp = fp;
@@ -186,8 +189,8 @@ __noinline int keep(struct walk *w, struct way *way, u64 fp, u32 id) {
   return 0;
 }
 
-static __always_inline struct cache *cache_of(struct task_struct *task, struct thread *thread) {
-  struct cache *cache = bpf_task_storage_get(&caches, task, 0, 0);
+static __always_inline struct cache* cache_of(struct task_struct* task, struct thread* thread) {
+  struct cache* cache = bpf_task_storage_get(&caches, task, 0, 0);
   if (cache || thread->has_cache) return cache;
   if (cache_count >= most_caches) {
     count(kCountNoCache);
@@ -203,14 +206,14 @@ static __always_inline struct cache *cache_of(struct task_struct *task, struct t
 }
 
 // In check mode: what a hit says must be what a walk gives.
-static __always_inline void check_hit(struct walk *w, struct way *way, u64 ip, u64 sp, u64 fp) {
+static __always_inline void check_hit(struct walk* w, struct way* way, u64 ip, u64 sp, u64 fp) {
   walk_stack(w, ip, sp, fp, way->code);
   count(kCountChecked);
   if (w->hash != way->hash || w->end != kEndComplete) count(kCountWrong);
 }
 
 // The number of the way that answers; kWays when none does: then w->victim is the one to fill.
-__noinline u32 find_way(struct walk *w, struct cache *cache, u32 key, u64 code) {
+__noinline u32 find_way(struct walk* w, struct cache* cache, u32 key, u64 code) {
   if (!w || !cache) return kWays;
   u64 ip = w->ip, sp = w->base, fp = w->fp;
   u32 matching = 0;
@@ -230,7 +233,7 @@ __noinline u32 find_way(struct walk *w, struct cache *cache, u32 key, u64 code) 
     w->matching = matching & (matching - 1);
     u32 number = w->number;
     MASK(number, 7);
-    struct way *way = &cache->ways[number];
+    struct way* way = &cache->ways[number];
     if (still_holds(w, way, sp, fp, code)) return number;
     if (attempt == 1 || way->code != code) w->victim = number;
   }

@@ -2,9 +2,12 @@
 // kernel (CO-RE), so no dump of one kernel's types is needed.
 #pragma once
 
+// clang-format off: the helpers want the types first.
+#include <bpf/bpf_helpers.h>
 #include <linux/bpf.h>
 #include <linux/types.h>
 #include <stdbool.h>
+// clang-format on
 
 typedef __u64 u64;
 typedef __u32 u32;
@@ -24,9 +27,9 @@ struct signal_struct {
 struct task_struct {
   unsigned int __state;
   unsigned int flags;
-  void *stack;
+  void* stack;
   int pid, tgid;
-  struct signal_struct *signal;
+  struct signal_struct* signal;
 } BY_NAME;
 
 struct pt_regs {
@@ -36,9 +39,9 @@ struct pt_regs {
 
 struct seq_file;
 struct bpf_iter_meta {
-  struct seq_file *seq;
+  struct seq_file* seq;
 } BY_NAME;
 struct bpf_iter__task {
-  struct bpf_iter_meta *meta;
-  struct task_struct *task;
+  struct bpf_iter_meta* meta;
+  struct task_struct* task;
 } BY_NAME;

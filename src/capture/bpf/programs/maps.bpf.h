@@ -1,21 +1,17 @@
 // Maps, tunables and counters of the programs.
 #pragma once
 
-#include "shared.h"
+#include "capture/bpf/shared.h"
 #include "kernel_types.h"
-
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
 
 // Set before loading; the verifier takes them for constants and drops what they exclude.
 const volatile bool follow_children = true;
 const volatile bool has_prev_state = true;  // sched_switch has it as its fourth argument
 const volatile bool trace_wakeups = true;
-const volatile bool check_cache = false;  // walk again at every hit and count differences
-const volatile unsigned int truth_one_in = 0;      // every nth walk comes with its bytes; 0: none
-const volatile unsigned int raw_per_slice = 300;   // raw records per CPU and 100 ms
-const volatile unsigned int most_caches = 8192;    // threads with a cache
+const volatile bool check_cache = false;          // walk again at every hit and count differences
+const volatile unsigned int truth_one_in = 0;     // every nth walk comes with its bytes; 0: none
+const volatile unsigned int raw_per_slice = 300;  // raw records per CPU and 100 ms
+const volatile unsigned int most_caches = 8192;   // threads with a cache
 
 struct words {
   u32 word[kChunkWords];
@@ -95,8 +91,8 @@ struct walk {
   u64 now;
   u64 range_begin, range_bytes, to_text;
   u32 index_at, rows_at;
-  u64 regs;       // address of the task's registers
-  u32 low, left;  // of the search for a range
+  u64 regs;                      // address of the task's registers
+  u32 low, left;                 // of the search for a range
   u32 matching, number, victim;  // of the search for a way
   u32 replaces, which;
   u32 count, words, span, filled;
@@ -136,7 +132,7 @@ unsigned int cache_count = 0;
 unsigned int generation = 1;  // of all processes' ranges; threads remember theirs
 
 static __always_inline void count(u32 which) {
-  u64 *counter = bpf_map_lookup_elem(&counters, &which);
+  u64* counter = bpf_map_lookup_elem(&counters, &which);
   if (counter) *counter += 1;
 }
 
@@ -145,7 +141,7 @@ static __always_inline u32 new_id(void) {
   return id ? id : __sync_fetch_and_add(&last_id, 1) + 1;
 }
 
-static __always_inline void *ring_here(void) {
+static __always_inline void* ring_here(void) {
   u32 cpu = bpf_get_smp_processor_id();
   return bpf_map_lookup_elem(&rings, &cpu);
 }

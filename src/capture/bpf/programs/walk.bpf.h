@@ -15,19 +15,19 @@ enum fp_state { kFpLost, kFpSampled, kFpValue, kFpSlot };
 // Clang knows that a checked index is in bounds and drops the mask that the verifier wants to see.
 #define MASK(value, mask) asm volatile("%0 &= " #mask : "+r"(value))
 
-static __always_inline void fill_window(struct walk *w, u64 need) {
+static __always_inline void fill_window(struct walk* w, u64 need) {
   long failed;
   u32 bytes;
   if (w->no_window) return;
   if (need <= 512) {
     bytes = 512;
-    failed = bpf_probe_read_user(w->window, 512, (void *)w->base);
+    failed = bpf_probe_read_user(w->window, 512, (void*)w->base);
   } else if (need <= 2048) {
     bytes = 2048;
-    failed = bpf_probe_read_user(w->window, 2048, (void *)w->base);
+    failed = bpf_probe_read_user(w->window, 2048, (void*)w->base);
   } else {
     bytes = kWindowBytes;
-    failed = bpf_probe_read_user(w->window, kWindowBytes, (void *)w->base);
+    failed = bpf_probe_read_user(w->window, kWindowBytes, (void*)w->base);
   }
   if (!failed)
     w->filled = bytes;
@@ -36,7 +36,7 @@ static __always_inline void fill_window(struct walk *w, u64 need) {
 }
 
 // Reads a word of the stack that the result depends on.
-static __always_inline bool load(struct walk *w, u64 address, u64 *value) {
+static __always_inline bool load(struct walk* w, u64 address, u64* value) {
   u64 offset = address - w->base;
   bool got = false;
   if (offset <= kWindowBytes - 8) {
@@ -44,13 +44,13 @@ static __always_inline bool load(struct walk *w, u64 address, u64 *value) {
     if (offset + 8 <= w->filled) {
       u64 at = offset;
       MASK(at, 0x1fff);
-      *value = *(u64 *)((u8 *)w->window + at);
+      *value = *(u64*)((u8*)w->window + at);
       got = true;
     }
   } else {
     w->is_cacheable = 0;
   }
-  if (!got && bpf_probe_read_user(value, 8, (void *)address)) {
+  if (!got && bpf_probe_read_user(value, 8, (void*)address)) {
     w->end = kEndNoMemory;
     return false;
   }
@@ -70,7 +70,7 @@ static __always_inline bool load(struct walk *w, u64 address, u64 *value) {
 }
 
 // The first range that begins after the address, by halving; the one before holds it or none does.
-__noinline bool find_range(struct walk *w, u64 address) {
+__noinline bool find_range(struct walk* w, u64 address) {
   if (!w) return false;
   u32 first = w->code & 0xffffff;
   w->low = first;
@@ -78,7 +78,7 @@ __noinline bool find_range(struct walk *w, u64 address) {
   for (int i = 0; i < 13; ++i) {
     u32 left = w->left, half = left >> 1, number = w->low + half;
     if (left == 0) break;
-    struct range *range = bpf_map_lookup_elem(&ranges, &number);
+    struct range* range = bpf_map_lookup_elem(&ranges, &number);
     if (!range) return false;
     if (range->begin <= address) {
       w->low = number + 1;
@@ -89,7 +89,7 @@ __noinline bool find_range(struct walk *w, u64 address) {
   }
   u32 number = w->low - 1;
   if (w->low == first) return false;
-  struct range *range = bpf_map_lookup_elem(&ranges, &number);
+  struct range* range = bpf_map_lookup_elem(&ranges, &number);
   if (!range || address >= range->end) return false;
   w->range_begin = range->begin;
   w->range_bytes = range->end - range->begin;
@@ -99,21 +99,21 @@ __noinline bool find_range(struct walk *w, u64 address) {
   return true;
 }
 
-static __always_inline struct words *chunk_of(u32 word) {
+static __always_inline struct words* chunk_of(u32 word) {
   u32 number = word / kChunkWords, zero = 0;
-  void *chunk = bpf_map_lookup_elem(&tables, &number);
+  void* chunk = bpf_map_lookup_elem(&tables, &number);
   return chunk ? bpf_map_lookup_elem(chunk, &zero) : 0;
 }
 
 // The rule bits that hold at an address. A page's rows lie in one chunk and the first begins at or
 // before the page does.
-static __always_inline u32 row_at(struct walk *w, u64 address) {
+static __always_inline u32 row_at(struct walk* w, u64 address) {
   if (address - w->range_begin >= w->range_bytes && !find_range(w, address)) return UNMAPPED_ROW;
   if (!w->index_at) return NO_CFI_ROW;
   u64 text = address + w->to_text;
   u32 word = w->index_at + (u32)(text >> 8);
   u32 low = text & 0xff;
-  struct words *chunk = chunk_of(word);
+  struct words* chunk = chunk_of(word);
   if (!chunk) return UNMAPPED_ROW;
   MASK(word, 0xffff);
   u32 index = chunk->word[word];
@@ -134,7 +134,7 @@ static __always_inline u32 row_at(struct walk *w, u64 address) {
   return chunk->word[at] & ~0xffu;
 }
 
-static __always_inline bool fetch_fp(struct walk *w, u64 *fp) {
+static __always_inline bool fetch_fp(struct walk* w, u64* fp) {
   if (w->fp_state == kFpLost) {
     w->end = kEndNoRegister;
     return false;
@@ -152,7 +152,7 @@ static __always_inline bool fetch_fp(struct walk *w, u64 *fp) {
 }
 
 // 0: walk on; 1: the walk has ended.
-static __always_inline long arrive(struct walk *w, u64 pc, u64 sp, bool is_return) {
+static __always_inline long arrive(struct walk* w, u64 pc, u64 sp, bool is_return) {
   u32 n = w->count;
   asm volatile("" : "+r"(n));
   w->pc = pc;
@@ -169,12 +169,12 @@ static __always_inline long arrive(struct walk *w, u64 pc, u64 sp, bool is_retur
   return 0;
 }
 
-static __always_inline long stop(struct walk *w, u8 end) {
+static __always_inline long stop(struct walk* w, u8 end) {
   w->end = end;
   return 1;
 }
 
-static __always_inline long step_signal(struct walk *w) {
+static __always_inline long step_signal(struct walk* w) {
   u64 pc = 0, sp = 0, at = w->sp;
   if (!load(w, at + 168, &pc) || !load(w, at + 160, &sp)) return 1;
   u32 n = w->count - 1;
@@ -185,7 +185,7 @@ static __always_inline long step_signal(struct walk *w) {
   return arrive(w, pc, sp, false);
 }
 
-static __always_inline long step_frame_pointer(struct walk *w) {
+static __always_inline long step_frame_pointer(struct walk* w) {
   u64 fp = 0, pc = 0;
   if (!fetch_fp(w, &fp)) return 1;
   if (fp == 0 && w->is_return) {
@@ -194,8 +194,9 @@ static __always_inline long step_frame_pointer(struct walk *w) {
   }
   if (fp < w->sp || (fp & 7)) return stop(w, kEndNoRule);
   if (!load(w, fp + 8, &pc)) return 1;
-  if (pc == 0) return w->is_return ? (w->flags |= kStackFramePointers, stop(w, kEndComplete))
-                                   : stop(w, kEndNoRule);
+  if (pc == 0)
+    return w->is_return ? (w->flags |= kStackFramePointers, stop(w, kEndComplete))
+                        : stop(w, kEndNoRule);
   if (pc - 1 - w->range_begin >= w->range_bytes && !find_range(w, pc - 1))
     return stop(w, kEndUnmapped);
   w->flags |= kStackFramePointers;
@@ -204,8 +205,8 @@ static __always_inline long step_frame_pointer(struct walk *w) {
   return arrive(w, pc, fp + 16, true);
 }
 
-static long step(u32 i, void *context) {
-  struct walk *w = *(struct walk **)context;
+static long step(u32 i, void* context) {
+  struct walk* w = *(struct walk**)context;
   u64 fp = 0, cfa = 0, pc = 0;
   u32 row = row_at(w, w->pc - w->is_return);
   if (row == UNMAPPED_ROW) return stop(w, kEndUnmapped);
@@ -246,8 +247,8 @@ static long step(u32 i, void *context) {
 
 // Walks from the registers given; the result is in `w`. A function that is not static is verified
 // once, whoever calls it.
-__noinline int walk_stack(struct walk *w, u64 ip, u64 sp, u64 fp, u64 code) {
-  struct walk *context = w;
+__noinline int walk_stack(struct walk* w, u64 ip, u64 sp, u64 fp, u64 code) {
+  struct walk* context = w;
   if (!w) return 0;
   w->base = sp;
   w->code = code;
