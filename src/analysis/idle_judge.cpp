@@ -192,8 +192,8 @@ void IdleJudge::decide_group(uint32_t index) {
     if (notable) top = std::min(top, depth_[c.fork]);
   }
   // A pool that does work and sleeps does so between parts of it; one that does none keeps house.
-  bool serves =
-      static_cast<double>(group.cpu_ns) >= kServingShare * static_cast<double>(all_cpu_ns_);
+  bool serves = group.cpu_ns > 0 && static_cast<double>(group.cpu_ns) >=
+                                        kServingShare * static_cast<double>(all_cpu_ns_);
   for (const Candidate& c : candidates) {
     bool idle = false;
     if (can_place) {
