@@ -64,7 +64,12 @@ async function serve(...runs) {
 const tests = [];
 const test = (name, body) => tests.push([name, body]);
 const note = (page) => page.text(".tools-note");
-const ready = (page) => page.until(`document.querySelector("canvas.flame-canvas")?.width > 10 && document.querySelector(".tools-note")`, "the flame graph");
+// The verdict comes last and moves what is below it.
+const settled = (page) => page.until(`document.querySelector(".verdict:not(.pending)")`, "the verdict");
+async function ready(page) {
+  await page.until(`document.querySelector("canvas.flame-canvas")?.width > 10 && document.querySelector(".tools-note")`, "the flame graph");
+  await settled(page);
+}
 const hash = (page) => page.eval("location.hash");
 
 // A canvas has been drawn on when its pixels are not all alike.
@@ -184,6 +189,7 @@ test("locks and waits: tables with stacks", async ({ browser, served }) => {
   const page = await browser.page(1600, 900);
   await page.open(served.url + "#tab=waits");
   await page.until(`document.querySelectorAll(".grid tbody tr").length > 0`);
+  await settled(page);
   await page.click(".grid tbody tr");
   await page.until(`document.querySelectorAll(".side .stack li").length > 0`);
   await page.key("4");

@@ -111,8 +111,9 @@ function plainSentence(split: Split, cpus: number, window: number): string {
 }
 
 export function VerdictStrip() {
-  const { report } = useView();
+  const { report, judged } = useView();
   const verdict = report.verdict;
+  if (!judged) return <section class="verdict pending" aria-label="Verdict"><h1>Working out the verdict …</h1></section>;
   const withheld = verdict?.kind === "withheld";
   const confidence = verdict?.confidence;
   return (
