@@ -121,7 +121,7 @@ export function VerdictStrip() {
       <div class="verdict-words">
         {verdict
           ? <h1 class={withheld ? "withheld" : ""}><span class="kind">{verdict.kind.replaceAll("-", " ")}</span>{verdict.sentence}
-              {confidence !== undefined && <small>confidence {typeof confidence === "number" ? percent(confidence) : confidence}</small>}</h1>
+              {confidence !== undefined && !withheld && <small>confidence {typeof confidence === "number" ? percent(confidence) : confidence}</small>}</h1>
           : <h1>{plainSentence(report.thread_time, report.workload.cpus, report.workload.window_ns)}
               <small>This run's report has no verdict.</small></h1>}
         <div class="verdict-next">
