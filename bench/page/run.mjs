@@ -111,7 +111,7 @@ async function measureSpeedscope(browser, run) {
   try {
     for (;;) {
       // Imported when the toolbar names its views.
-      if (await page.eval(`/Left Heavy/.test(document.body.innerText)`)) break;
+      if (await page.eval(`/Left Heavy/.test(document.body?.innerText ?? "")`)) break;
       if (performance.now() - begin > 120_000) throw new Error("not within two minutes");
       await new Promise((resolve) => setTimeout(resolve, 100));
     }

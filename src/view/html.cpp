@@ -102,12 +102,13 @@ Result<std::string> render_html(RunIndex& run, const std::string& report_json) {
   put_part(bundle, "meta", meta_json(run));
   put_part(bundle, "report", report_json);
   put_part(bundle, "tree", tree_columns(run));
-  std::array<std::pair<std::string_view, Result<std::string>>, 6> parts{
+  std::array<std::pair<std::string_view, Result<std::string>>, 7> parts{
       {{"cells", fitting_cells(run, *all)},
        {"lanes", timeline_columns(run, *all, {lane_bins(run), true, SIZE_MAX})},
        {"waits", wait_columns(run, *all, 500)},
        {"locks", lock_columns(run, *all, 500)},
        {"lines", line_columns(run, *all)},
+       {"source", hot_source_json(run, *all)},
        {"series", series_columns(run, kMostPoints)}}};
   for (const auto& [name, part] : parts) {
     if (!part) return std::unexpected(part.error());

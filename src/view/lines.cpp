@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <unordered_map>
 
 #include <nlohmann/json.hpp>
@@ -15,6 +16,8 @@ namespace {
 
 constexpr uintmax_t kLargestSource = 8 << 20;
 constexpr size_t kLongestLine = 2000;
+constexpr size_t kHotFiles = 20;        // whose text goes into a single file
+constexpr uint32_t kLinesAround = 150;  // the hottest line of each
 
 using LineKey = std::pair<std::string_view, uint32_t>;
 struct LineKeyHash {
@@ -66,6 +69,32 @@ class LineTable {
   }
 
   std::string columns() const;
+
+  // The files with most time of their own, and the hottest line of each.
+  std::vector<std::pair<std::string, uint32_t>> hottest(size_t most) const {
+    struct File {
+      int64_t self_ns = 0, hottest_ns = -1;
+      uint32_t line = 1;
+    };
+    std::map<std::string_view, File> files;
+    for (const LineTime& line : lines_) {
+      int64_t ns = line.cpu_self_ns + line.off_self_ns;
+      File& file = files[line.file];
+      file.self_ns += ns;
+      if (ns <= file.hottest_ns) continue;
+      file.hottest_ns = ns;
+      file.line = line.line;
+    }
+    std::vector<std::pair<std::string_view, File>> order(files.begin(), files.end());
+    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+      return a.second.self_ns > b.second.self_ns;
+    });
+    std::vector<std::pair<std::string, uint32_t>> result;
+    for (size_t i = 0; i < std::min(most, order.size()); ++i) {
+      if (order[i].second.self_ns > 0) result.emplace_back(order[i].first, order[i].second.line);
+    }
+    return result;
+  }
 
  private:
   uint32_t intern(const model::Location& location) {
@@ -155,9 +184,7 @@ std::vector<std::string> lines_on_disk(const std::string& file) {
   return lines;
 }
 
-}  // namespace
-
-Result<std::string> line_columns(RunIndex& run, const Selection& selection) {
+Result<LineTable> measured_lines(RunIndex& run, const Selection& selection) {
   const run::Contents& contents = run.contents();
   std::vector<int64_t> cpu_ns(contents.stacks.size()), off_ns(contents.stacks.size());
   run::TimeRange range{selection.begin_ns, selection.end_ns};
@@ -178,7 +205,28 @@ Result<std::string> line_columns(RunIndex& run, const Selection& selection) {
   for (uint32_t stack = 1; stack < cpu_ns.size(); ++stack) {
     if (cpu_ns[stack] > 0 || off_ns[stack] > 0) table.add(stack, cpu_ns[stack], off_ns[stack]);
   }
-  return table.columns();
+  return table;
+}
+
+}  // namespace
+
+Result<std::string> line_columns(RunIndex& run, const Selection& selection) {
+  auto table = measured_lines(run, selection);
+  if (!table) return std::unexpected(table.error());
+  return table->columns();
+}
+
+Result<std::string> hot_source_json(RunIndex& run, const Selection& selection) {
+  auto table = measured_lines(run, selection);
+  if (!table) return std::unexpected(table.error());
+  std::string list = "[";
+  for (const auto& [file, line] : table->hottest(kHotFiles)) {
+    uint32_t from = line > kLinesAround ? line - kLinesAround : 1;
+    auto text = source_json(run, file, from, line + kLinesAround);
+    if (!text) return std::unexpected(text.error());
+    list += (list.size() > 1 ? "," : "") + *text;
+  }
+  return list + "]";
 }
 
 Result<std::string> source_json(const RunIndex& run, const std::string& file, uint32_t from,

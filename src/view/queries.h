@@ -49,6 +49,8 @@ Result<std::string> line_columns(RunIndex& run, const Selection& selection);
 // source; JSON {file, from, origin, lines[]}.
 Result<std::string> source_json(const RunIndex& run, const std::string& file, uint32_t from,
                                 uint32_t to);
+// The same for the hottest files: a JSON list of them, for pages without a server.
+Result<std::string> hot_source_json(RunIndex& run, const Selection& selection);
 
 // Counters, gauges and load, at most `most_points` a series; JSON names and columns of points.
 Result<std::string> series_columns(const RunIndex& run, size_t most_points);

@@ -1,6 +1,7 @@
 // The page: one selection of time, threads and search drives every panel.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { pendingReport } from "./data/report.ts";
 import type { RunSource, Selection } from "./data/run_source.ts";
 import { useAnswer, ViewContext, type View } from "./hooks.ts";
 import { installKeys } from "./keys.ts";
@@ -26,7 +27,6 @@ export function App({ runs, store }: { runs: RunSource[]; store: Store }) {
   useEffect(() => installKeys(store, run, { help: setHelp, theme: () => setDark(isDark()) }), [run]);
 
   const tree = useAnswer(`tree ${run.id}`, () => run.tree());
-  const report = useAnswer(`report ${run.id}`, () => run.report());
   const found = useMemo(() => (tree.value ? findFunctions(tree.value.functions, state.search) : null),
                         [tree.value, state.search]);
   const whole = state.to <= state.from;
@@ -42,13 +42,17 @@ export function App({ runs, store }: { runs: RunSource[]; store: Store }) {
   const selectionKey = `${run.id} ${selection.from}-${selection.to} ${selection.threads?.join(".") ?? "*"}`;
   const byThread = state.byThread && state.tab === "flame";
   const cells = useAnswer(`${selectionKey} ${byThread}`, () => run.cells(selection, byThread));
+  // A run answers one question at a time, and the report is the longest: it comes after the flame graph.
+  const drawable = tree.value !== null && cells.value !== null;
+  const report = useAnswer(`report ${run.id} ${drawable}`, () => (drawable ? run.report() : Promise.resolve(null)));
 
   const failed = tree.error || report.error || cells.error;
   if (failed) return <div class="failed" role="alert"><h1>This run cannot be shown</h1><p>{failed}</p></div>;
-  if (!tree.value || !report.value || !cells.value) return <p class="loading">Reading {run.meta.run} …</p>;
+  if (!tree.value || !cells.value) return <p class="loading">Reading {run.meta.run} …</p>;
   const view: View = {
     store, state, runs, run, selection, selectionKey, found, dark,
-    tree: tree.value, report: report.value, cells: cells.value,
+    tree: tree.value, cells: cells.value,
+    report: report.value ?? pendingReport(run.meta.window_ns), judged: report.value !== null,
     busy: cells.loading || tree.loading,
   };
   return (

@@ -48,6 +48,7 @@ export interface View {
   runs: RunSource[];
   run: RunSource;
   report: Report;
+  judged: boolean; // false: the report is on its way, and `report` stands in for it
   tree: Tree;
   selection: Selection;
   selectionKey: string;

@@ -75,6 +75,19 @@ export interface Quality {
   end_reason: string;
   limits: Limit[];
 }
+// Stands in until the report has come: it takes longer than the first flame graph.
+export function pendingReport(windowNs: number): Report {
+  return {
+    assay_version: "", run: "", facts: {},
+    workload: { target: "", command_line: "", begin_utc: "", window_ns: windowNs, backend: "", oncpu_event: "", cpus: 0 },
+    quality: {
+      samples: 0, waits: 0, hz: 0, lost: 0, lost_share: 0, complete_share: 0, unresolved_share: 0, accounting: { error_share: 0 },
+      own_cost: { cpu_ns: null, peak_rss_bytes: null }, finished: true, end_reason: "", limits: [],
+    },
+    thread_time: { wall_ns: 0, user_ns: 0, kernel_ns: 0, runqueue_ns: 0, idle_ns: 0, blocked_ns: {} },
+  };
+}
+
 export interface Report {
   assay_version: string;
   run: string;

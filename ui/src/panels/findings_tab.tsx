@@ -48,10 +48,11 @@ function FindingCard({ finding, open }: { finding: Finding; open: boolean }) {
 }
 
 export function FindingsTab() {
-  const { report, state } = useView();
+  const { report, state, judged } = useView();
   useEffect(() => {
     if (state.finding) document.getElementById(`finding-${state.finding}`)?.scrollIntoView({ block: "nearest" });
   }, [state.finding]);
+  if (!judged) return <p class="loading">Working out the verdict …</p>;
   if (!report.findings) return <div class="empty">This run's report has no findings: it was made by an Assay that does not look for them.</div>;
   const others = report.not_bottlenecks ?? [];
   const withheld = report.verdict?.kind === "withheld" ? report.verdict : null;

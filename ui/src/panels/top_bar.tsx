@@ -60,7 +60,7 @@ export function TopBar({ onHelp, onTheme }: { onHelp: () => void; onTheme: () =>
             {runs.map((r) => <option key={r.id} value={r.id}>{r.meta.run}</option>)}
           </select>
         : <span class="run-name" title={run.meta.path}><bdi>{run.meta.run}</bdi></span>}
-      <span class="muted target"><bdi>{report.workload.target || report.workload.backend}</bdi> · {(report.workload.window_ns / 1e9).toFixed(1)} s · {report.workload.begin_utc}</span>
+      <span class="muted target"><bdi>{report.workload.target || run.meta.backend}</bdi> · {(report.workload.window_ns / 1e9).toFixed(1)} s {report.workload.begin_utc && ` · ${report.workload.begin_utc}`}</span>
       <Chosen />
       <span class={"busy" + (busy ? " on" : "")} role="status">{busy ? "…" : ""}</span>
       <SearchBox />

@@ -111,8 +111,9 @@ function plainSentence(split: Split, cpus: number, window: number): string {
 }
 
 export function VerdictStrip() {
-  const { report } = useView();
+  const { report, judged } = useView();
   const verdict = report.verdict;
+  if (!judged) return <section class="verdict pending" aria-label="Verdict"><h1>Working out the verdict …</h1></section>;
   const withheld = verdict?.kind === "withheld";
   const confidence = verdict?.confidence;
   return (
@@ -120,7 +121,7 @@ export function VerdictStrip() {
       <div class="verdict-words">
         {verdict
           ? <h1 class={withheld ? "withheld" : ""}><span class="kind">{verdict.kind.replaceAll("-", " ")}</span>{verdict.sentence}
-              {confidence !== undefined && <small>confidence {typeof confidence === "number" ? percent(confidence) : confidence}</small>}</h1>
+              {confidence !== undefined && !withheld && <small>confidence {typeof confidence === "number" ? percent(confidence) : confidence}</small>}</h1>
           : <h1>{plainSentence(report.thread_time, report.workload.cpus, report.workload.window_ns)}
               <small>This run's report has no verdict.</small></h1>}
         <div class="verdict-next">
