@@ -92,6 +92,16 @@ void LockBuilder::add(const model::Wait& wait, BlockKind kind, const PlacedWait&
   }
 }
 
+// The data symbol at the lock's address; empty for locks inside objects on the heap.
+std::string LockBuilder::own_name(pid_t pid, uint64_t address) const {
+  for (const model::DataName& data : run_.data_names) {
+    bool same_process =
+        data.process.value < run_.processes.size() && run_.processes[data.process.value].pid == pid;
+    if (same_process && data.address == address) return data.name;
+  }
+  return "";
+}
+
 LockSummary LockBuilder::summary(const Lock& lock, int64_t window_ns, int64_t busy_ns) const {
   const Durations& d = lock.durations;
   LockSummary row;
@@ -141,8 +151,10 @@ LockSummary LockBuilder::summary(const Lock& lock, int64_t window_ns, int64_t bu
     row.waiters.push_back(std::move(waiter));
   }
   std::string site = row.waiters.empty() ? "[unknown]" : row.waiters[0].function;
-  row.name = row.allocator ? fmt::format("the heap's lock, taken in {}", site)
-                           : fmt::format("lock taken in {}", site);
+  std::string own = own_name(lock.pid, lock.address);
+  row.name = row.allocator  ? fmt::format("the heap's lock, taken in {}", site)
+             : !own.empty() ? fmt::format("lock {}, taken in {}", own, site)
+                            : fmt::format("lock taken in {}", site);
   std::vector<std::pair<std::pair<uint32_t, PathIndex>, uint64_t>> holders(lock.holders.begin(),
                                                                            lock.holders.end());
   std::stable_sort(holders.begin(), holders.end(),

@@ -1,7 +1,7 @@
 // Locks: what was waited for at each futex, who waited and who was waited for.
 //
-// A lock is one futex address of one process, named by the call site that waits for it (the first
-// frame that is neither the C nor the C++ library's). Only waits of kind lock count: a condition
+// A lock is one futex address of one process, named by its data symbol, where it has one, and by
+// the call site that waits for it (the first frame that is neither the C nor the C++ library's). Only waits of kind lock count: a condition
 // variable is told apart by its callers, never by the symbol of a mutex nearby. In: placed waits.
 // Out: LockSummary rows, longest total wait first. `tree` must outlive it. Failures: none.
 #pragma once
@@ -79,6 +79,7 @@ class LockBuilder {
     std::map<std::pair<uint32_t, PathIndex>, uint64_t> holders;  // thread, and where it let go
     std::vector<std::pair<TimeNs, TimeNs>> intervals;
   };
+  std::string own_name(pid_t pid, uint64_t address) const;
   LockSummary summary(const Lock& lock, int64_t window_ns, int64_t busy_ns) const;
 
   const CallTree& tree_;

@@ -24,6 +24,16 @@ TEST(Locks, AreNamedByTheCallSiteAndToldApartByAddress) {
   EXPECT_EQ(report.locks[0].most_waiters, 1u);
 }
 
+TEST(Locks, AGlobalLockHasItsOwnName) {
+  FakeServer server(1, 4);
+  server.thread("a", "w-*", {runs(kCompute, 1), waits(kTakeLock, 3, 0x1000)});
+  server.run().edit().data_names.push_back({{0}, 0x1000, "table_mutex"});
+  server.run().edit().data_names.push_back({{7}, 0x1000, "of_nobody"});
+  Report report = server.report();
+  ASSERT_EQ(report.locks.size(), 1u);
+  EXPECT_EQ(report.locks[0].name, "lock table_mutex, taken in Table::put");
+}
+
 TEST(Locks, WaitersAtOnceAreCountedWhereTheyOverlap) {
   FakeServer server(1, 4);
   for (int i = 0; i < 3; ++i) {
