@@ -31,11 +31,15 @@ def run(*words, timeout=60):
     return result.returncode, result.stdout, result.stderr
 
 
+def rows_of(path, query):
+    """The rows of a query; sql prints an object a line."""
+    code, out, err = run("sql", path, "--json", query)
+    check(code == 0, f"sql: {err}")
+    return [json.loads(line) for line in out.splitlines()] if code == 0 else []
+
+
 def load_facts(path):
-    code, out, err = run("sql", path, "--json", "SELECT key, value FROM fact WHERE scope = 'load'")
-    rows = json.loads(out) if code == 0 else []
-    return {(row["key"] if isinstance(row, dict) else row[0]): (row["value"] if isinstance(row, dict) else row[1])
-            for row in rows}
+    return {row["key"]: row["value"] for row in rows_of(path, "SELECT key, value FROM fact WHERE scope = 'load'")}
 
 
 def processes_with(text):
@@ -98,10 +102,9 @@ def test_record_url(url, pid, directory):
     check(facts.get("ended") == "covered" and facts.get("kind") == "url", f"the load covered the capture: {facts}")
     check(int(facts.get("requests", 0)) > 0 and facts.get("errors") == "0", f"requests are counted: {facts}")
     check(float(facts.get("throughput_per_s", 0)) > 0 and int(facts.get("p99_ns", 0)) > 0, f"measured: {facts}")
-    _, out, _ = run("sql", path, "--json",
-                    "SELECT s.name AS name, count(*) AS n FROM series s JOIN point p ON p.series = s.id "
-                    "WHERE s.scope = 5 GROUP BY 1")
-    names = {row["name"]: row["n"] for row in json.loads(out)}
+    names = {row["name"]: row["n"] for row in rows_of(
+        path, "SELECT s.name AS name, count(*) AS n FROM series s JOIN point p ON p.series = s.id "
+        "WHERE s.scope = 5 GROUP BY 1")}
     check(names.get("requests", 0) >= 2 and names.get("latency_p99", 0) >= 1 and names.get("generator_cpu", 0) >= 2,
           f"series are there: {names}")
 
