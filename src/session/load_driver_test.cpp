@@ -29,7 +29,8 @@ class LoadIntoRun : public testing::Test {
   std::unique_ptr<run::Reader> finish(TimeNs window_end) {
     info_.window_end_ns = window_end;
     info_.finished = true;
-    EXPECT_TRUE(writer_->finish(info_));
+    auto finished = writer_->finish(info_);
+    EXPECT_TRUE(finished) << finished.error().what;
     writer_.reset();
     auto reader = run::Reader::open(dir_ + "/run.assay");
     EXPECT_TRUE(reader);
@@ -54,7 +55,7 @@ class LoadIntoRun : public testing::Test {
   std::string dir_;
   model::RunInfo info_;
   std::unique_ptr<run::Writer> writer_;
-  std::atomic<uint32_t> next_series_{5};
+  std::atomic<uint32_t> next_series_{0};
 };
 
 load::TickLine tick(TimeNs end, uint64_t ok, uint64_t failed) {

@@ -28,7 +28,7 @@ export const kStateOrder = [
   "network_send", "network_receive", "pipe", "child", "timer", "other", "unknown", "poll", "idle",
 ];
 
-// Told apart by lightness as well as hue (checked for deuteranopia and protanopia).
+// Told apart by lightness as well as hue (chosen by hand to stay apart for most colour-blind readers).
 const kLight: Record<string, string> = {
   user: "#2f6fd0", kernel: "#173f86", running: "#2f6fd0", runqueue: "#f0a30a",
   lock: "#c8401a", condition: "#e58b6b", futex: "#a8623f",
