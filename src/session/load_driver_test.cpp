@@ -89,6 +89,7 @@ TEST_F(LoadIntoRun, TicksBecomeSeriesAndFacts) {
   EXPECT_EQ(values(*reader, "requests"), (std::vector<int64_t>{1000, 2050, 3050, 3550}));
   EXPECT_EQ(values(*reader, "errors"), (std::vector<int64_t>{0, 50, 50, 50}));
   EXPECT_EQ(values(*reader, "latency_max").size(), 3U);
+  ASSERT_EQ(values(*reader, "generator_cpu").size(), 4U);
   EXPECT_EQ(values(*reader, "generator_cpu").back(), 27 * 10 * kNsPerMs);
   EXPECT_EQ(fact(*reader, "requests"), "2550");
   EXPECT_EQ(fact(*reader, "errors"), "50");
