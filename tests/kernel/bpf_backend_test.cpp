@@ -87,16 +87,12 @@ TEST_F(BpfBackend, WalksAreThoseOfTheUnwinder) {
 }
 
 TEST_F(BpfBackend, StacksAreComplete) {
-  // The first moments after an exec are walked from copies, which may be short; on a loaded machine
-  // they can be most of a short run, so it is repeated.
-  nlohmann::json quality;
-  double complete = 0;
-  for (int attempt = 0; attempt < 3 && complete <= 0.995; ++attempt) {
-    check("report", "mutex_contend", {"--for", "1"});
-    quality = report(path)["quality"];
-    complete = quality["complete_share"].get<double>();
-  }
-  EXPECT_GT(complete, 0.995) << quality.dump();
+  // Samples in the middle of an exec have no stack to walk: two are allowed beside the 0.5 %.
+  check("report", "mutex_contend", {"--for", "1"});
+  nlohmann::json quality = report(path)["quality"];
+  double samples = quality["samples"];
+  EXPECT_GE(quality["complete_share"].get<double>() * samples, 0.995 * samples - 2)
+      << quality.dump();
   EXPECT_EQ(number("SELECT count(*) AS n FROM waits WHERE runqueue_ns < duration_ns AND "
                    "stack_text(stack) LIKE '%pthread_mutex_lock%' AND stack_text(stack) NOT LIKE "
                    "'%critical_section%'"),
