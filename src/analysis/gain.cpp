@@ -52,6 +52,7 @@ Gain none(std::string why) {
 
 Gain at_most(double bound, std::string_view remark) {
   bound = std::min(bound, kMost);
+  if (bound < 0.005) return none("the next resource is the limit already");
   return {bound, fmt::format("at most +{:.0f} % throughput (upper bound{})", bound * 100, remark)};
 }
 

@@ -164,6 +164,15 @@ MaybeClaim serial_stage(const Report& report) {
   double allocator = share(CategoryRole::allocator) + share(CategoryRole::collector),
          spin = share(CategoryRole::spin), network = share(CategoryRole::network);
   std::string kind = cpu_kind(allocator, spin, network);
+  // A thread that polls is busy whatever the load: it is no stage that work passes through.
+  if (kind == "spin") {
+    return Claim{"spin",
+                 fmt::format("Spinning: {} is busy {} of the time, and {} of that is spent asking "
+                             "for work or for a lock again and again.",
+                             who, percent(of(v.serial_ready)), percent(spin)),
+                 confidence(spin, kSpin),
+                 {fmt::format("spinning {} of its CPU time", percent(spin)), cpu_text(report)}};
+  }
   return Claim{
       "serial-stage",
       fmt::format("A serial stage: {} is busy {} of the time and everything waits for it, "
@@ -283,10 +292,20 @@ double best_other_explanation(const Vitals& v) {
                    of(v.send), of(v.condition) + of(v.futex)});
 }
 
+// An open loop whose every request was answered, by a target that wants few CPUs, lacks nothing.
+bool keeps_up(const Report& report) {
+  const Workload& load = report.workload;
+  if (!load.measured || load.closed_loop || !load.rate) return false;
+  const Vitals& v = report.vitals;
+  double wanted = of(v.cpus_used) / std::max(0.01, 1 - of(v.runqueue_of_ready));
+  return load.throughput_per_s >= 0.95 * *load.rate && wanted < 0.5 * of(v.usable_cpus, 1);
+}
+
 MaybeClaim scheduler(const Report& report) {
   const Vitals& v = report.vitals;
   if (of(v.runqueue_of_ready) < kRunqueue || of(v.utilisation) >= kSaturated) return {};
   if (of(v.runqueue) <= best_other_explanation(v)) return {};
+  if (keeps_up(report)) return {};
   double strangers = std::max(0.0, of(v.other_cpus) - of(v.generator_cpus));
   // A generator that nobody measured looks like a stranger, but it uses about as much as the
   // target.
@@ -333,7 +352,9 @@ MaybeClaim not_enough_load(const Report& report) {
                             ? of(v.cpus_used) * blocked_of_busy(v) / of(v.running)
                             : 0;
   bool waits_little = blocked_of_busy(v) < kLittleBlocked || blocked_cpus < 0.05;
-  bool queue = of(v.backlog) > 0.05;
+  // Threads that wait for a CPU on a full machine do not wait for requests.
+  bool starved = of(v.runqueue_of_ready) >= 0.4 && of(v.host_busy, 1) >= kHostSaturated;
+  bool queue = of(v.backlog) > 0.05 || (starved && !keeps_up(report));
   if (!calm || !waits_little || queue) return {};
   std::string spare = fmt::format("{} of its CPUs are free and its threads wait for work",
                                   percent(1 - of(v.utilisation)));

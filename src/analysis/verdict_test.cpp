@@ -69,6 +69,28 @@ TEST(Verdict, SerialStage) {
   EXPECT_THAT(report.verdict.sentence, HasSubstr("acceptor"));
 }
 
+// A poller is busy whatever the load.
+TEST(Verdict, APollingThreadSpins) {
+  FakeServer server(8, 4);
+  auto poll = below_loop({"Runner::step", "SharedQueue::try_pop"});
+  server.thread("worker", "worker", {runs(poll, 6), runs(kCompute, 3.9), waits(kTakeWork, 0.1)});
+  Report report = server.report();
+  EXPECT_EQ(report.verdict.kind, "spin");
+  EXPECT_THAT(report.verdict.sentence, HasSubstr("worker"));
+}
+
+// An open loop that is answered in full is not starved, even on a full machine.
+TEST(Verdict, UnderloadedBesideABusyNeighbour) {
+  FakeServer server;
+  server.thread("w", "w", {runs(kCompute, 0.3), queues(1), waits(kTakeWork, 9)});
+  server.host_busy(0.99);
+  EXPECT_EQ(server.kind(), "scheduler");
+  server.load("mode", "open");
+  server.load("rate", "200");
+  server.load("throughput_per_s", "200");
+  EXPECT_EQ(server.kind(), "underloaded");
+}
+
 TEST(Verdict, Lock) {
   FakeServer server(8, 4);
   for (int i = 0; i < 4; ++i) {

@@ -110,7 +110,10 @@ class SeriesSums {
   void add(const model::Series& series, const std::vector<model::Point>& points, TimeNs begin,
            TimeNs end) {
     Row row{series.scope, series.name, series.label, {}, {}, {}};
-    if (auto growth = growth_of(points, begin, end)) {
+    // The first and the last reading may lie a little outside the window: on a busy machine the
+    // poller comes late.
+    constexpr TimeNs kLateNs = kNsPerSecond;
+    if (auto growth = growth_of(points, begin - kLateNs, end + kLateNs)) {
       row.rate = static_cast<double>(growth->by) / seconds(growth->end_ns - growth->begin_ns);
     }
     // Each value holds until the next point.
