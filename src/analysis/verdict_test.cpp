@@ -69,6 +69,21 @@ TEST(Verdict, SerialStage) {
   EXPECT_THAT(report.verdict.sentence, HasSubstr("acceptor"));
 }
 
+// One busy process per CPU is the CPU, not a stage, though each is alone in its pool.
+TEST(Verdict, AsManyBusyStagesAsCpusAreTheCpu) {
+  FakeServer server;
+  for (int i = 0; i < 2; ++i) {
+    auto process = server.run().add_process(200 + i, "/opt/server", "worker " + std::to_string(i));
+    server.thread_of(process, "worker-" + std::to_string(i), "",
+                     {runs(kCompute, 7), queues(2.5), waits(kTakeWork, 0.5)});
+  }
+  server.host_busy(0.98);
+  server.load("throughput_per_s", "1000");
+  server.grows(SeriesScope::load, "requests", 1000);
+  server.grows(SeriesScope::load, "generator_cpu", 0.5e9);
+  EXPECT_EQ(server.kind(), "cpu");
+}
+
 // A poller is busy whatever the load.
 TEST(Verdict, APollingThreadSpins) {
   FakeServer server(8, 4);

@@ -110,10 +110,12 @@ class SeriesSums {
   void add(const model::Series& series, const std::vector<model::Point>& points, TimeNs begin,
            TimeNs end) {
     Row row{series.scope, series.name, series.label, {}, {}, {}};
-    // The first and the last reading may lie a little outside the window: on a busy machine the
-    // poller comes late.
+    // The last reading may lie a little outside the window: on a busy machine the poller comes
+    // late.
     constexpr TimeNs kLateNs = kNsPerSecond;
-    if (auto growth = growth_of(points, begin - kLateNs, end + kLateNs)) {
+    auto growth = growth_of(points, begin, end);
+    if (!growth) growth = growth_of(points, begin - kLateNs, end + kLateNs);
+    if (growth) {
       row.rate = static_cast<double>(growth->by) / seconds(growth->end_ns - growth->begin_ns);
     }
     // Each value holds until the next point.
@@ -243,12 +245,13 @@ void add_serial(const Report& report, Vitals& v) {
   }
   const Pool* best = nullptr;
   double best_ready = 0, next = 0;
-  size_t threads = 0;
+  size_t threads = 0, all_saturated = 0;
   for (auto& [key, pool] : pools) {
     std::vector<double> sorted = pool.ready;
     std::sort(sorted.rbegin(), sorted.rend());
     size_t saturated = static_cast<size_t>(std::count_if(
         sorted.begin(), sorted.end(), [](double r) { return r >= kSaturatedThread; }));
+    all_saturated += saturated;
     // One thread stands out of its pool, or all of the pool is busy.
     bool alone = sorted.size() == 1 || sorted[1] < 0.7;
     size_t count = alone ? 1 : saturated;
@@ -269,7 +272,8 @@ void add_serial(const Report& report, Vitals& v) {
   v.serial_ready = best_ready;
   v.serial_on = *std::max_element(best->on.begin(), best->on.end());
   v.serial_next = next;
-  v.serial_threads = static_cast<double>(threads);
+  // Stages that are all busy are together what the CPUs are.
+  v.serial_threads = static_cast<double>(std::max(threads, all_saturated));
 }
 
 void add_limits(const SeriesSums& sums, Vitals& v) {
