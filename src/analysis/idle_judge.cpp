@@ -16,6 +16,8 @@ constexpr double kMostWork = 0.5;
 constexpr uint64_t kEnoughSamples = 20;
 // One place that takes this much of a pool's waiting is its resting place.
 constexpr double kDominates = 0.9;
+// Waits below this share of a pool's say nothing of where its loop is.
+constexpr double kNotable = 0.001;
 constexpr double kServingShare = 0.03;  // of the target's CPU time
 
 bool starts_any(std::string_view name, std::span<const std::string_view> prefixes) {
@@ -120,6 +122,7 @@ void IdleJudge::trim() {
     waits[f] = is_waiting_call(tree_.functions()[f]);
   }
   trimmed_.resize(paths.size());
+  first_slot_.assign(paths.size(), kNoSlot);
   machinery_.resize(paths.size());
   depth_.resize(paths.size());
   for (PathIndex path = 1; path < paths.size(); ++path) {
@@ -130,83 +133,107 @@ void IdleJudge::trim() {
   }
 }
 
+IdleJudge::Slot& IdleJudge::slot_of(uint32_t group, PathIndex trimmed) {
+  uint32_t* link = &first_slot_[trimmed];
+  while (*link != kNoSlot) {
+    if (slots_[*link].group == group) return slots_[*link];
+    link = &slots_[*link].next;
+  }
+  auto index = static_cast<uint32_t>(slots_.size());
+  *link = index;  // before the push, which moves what it points into
+  groups_[group].slots.push_back(index);
+  Slot& slot = slots_.emplace_back();
+  slot.group = group;
+  slot.next = kNoSlot;
+  slot.path = trimmed;
+  return slot;
+}
+
+const IdleJudge::Slot* IdleJudge::find(uint32_t group, PathIndex trimmed) const {
+  for (uint32_t at = first_slot_[trimmed]; at != kNoSlot; at = slots_[at].next) {
+    if (slots_[at].group == group) return &slots_[at];
+  }
+  return nullptr;
+}
+
 void IdleJudge::observe_sample(const model::Sample& sample) {
   if (sample.thread.value >= group_of_thread_.size()) return;
-  Group& group = groups_[group_of_thread_[sample.thread.value]];
+  uint32_t index = group_of_thread_[sample.thread.value];
+  Group& group = groups_[index];
   PathIndex path = tree_.path_of(sample.stack);
-  PathSum& sum = group.sums[trimmed_[path]];
-  (machinery_[path] ? sum.machinery_ns : sum.cpu_ns) += sample.weight_ns;
   group.cpu_ns += sample.weight_ns;
   all_cpu_ns_ += sample.weight_ns;
   ++group.samples;
+  if (!machinery_[path]) slot_of(index, trimmed_[path]).cpu_ns += sample.weight_ns;
 }
 
 void IdleJudge::observe_wait(const model::Wait& wait, BlockKind kind) {
   if (wait.thread.value >= group_of_thread_.size() || !can_be_idle(kind)) return;
   if (wait.has(model::WaitFlag::preempted) || wait.has(model::WaitFlag::new_thread)) return;
-  Group& group = groups_[group_of_thread_[wait.thread.value]];
-  PathSum& sum = group.sums[trimmed_[tree_.path_of(wait.stack)]];
+  uint32_t index = group_of_thread_[wait.thread.value];
+  Slot& slot = slot_of(index, trimmed_[tree_.path_of(wait.stack)]);
   int64_t ns = std::max<int64_t>(0, wait.duration_ns);
-  sum.waiting_ns += ns;
-  ++sum.waits;
-  group.waiting_ns += ns;
+  slot.waiting_ns += ns;
+  ++slot.waits;
+  groups_[index].waiting_ns += ns;
 }
 
 void IdleJudge::decide() {
-  for (uint32_t group = 0; group < groups_.size(); ++group) decide_group(group);
+  work_.assign(tree_.paths().size(), 0);
+  for (Group& group : groups_) decide_group(group);
 }
 
-void IdleJudge::decide_group(uint32_t index) {
-  Group& group = groups_[index];
-  // The pool's work at and below every frame of its own.
-  std::unordered_map<PathIndex, int64_t> work;
+void IdleJudge::decide_group(Group& group) {
+  const auto& paths = tree_.paths();
+  // The pool's work at and below every frame.
   int64_t all_work = 0;
-  for (const auto& [path, sum] : group.sums) {
-    all_work += sum.cpu_ns;
-    for (PathIndex at = path; at != 0; at = tree_.paths()[at].parent) work[at] += sum.cpu_ns;
+  for (uint32_t index : group.slots) {
+    const Slot& slot = slots_[index];
+    all_work += slot.cpu_ns;
+    if (slot.cpu_ns == 0) continue;
+    for (PathIndex at = slot.path; at != 0; at = paths[at].parent) work_[at] += slot.cpu_ns;
   }
   struct Candidate {
-    PathIndex path;
+    Slot* slot;
     PathIndex fork = 0;    // deepest frame above the wait that does most of the work
-    PathIndex branch = 0;  // the next frame towards the wait; 0: the fork itself waits
-    int64_t waiting_ns = 0;
-    int64_t own_work = 0;  // of the branch
+    int64_t own_work = 0;  // of the branch that leads from there to the wait
   };
   bool can_place = group.samples >= kEnoughSamples && all_work > 0;
   auto most = static_cast<int64_t>(kMostWork * static_cast<double>(all_work));
   std::vector<Candidate> candidates;
-  for (const auto& [path, sum] : group.sums) {
-    if (sum.waits == 0) continue;
-    Candidate candidate{path, path, 0, sum.waiting_ns, 0};
-    while (can_place && candidate.fork != 0 && work[candidate.fork] < most) {
-      candidate.branch = candidate.fork;
-      candidate.fork = tree_.paths()[candidate.fork].parent;
+  uint32_t top = UINT32_MAX;
+  for (uint32_t index : group.slots) {
+    Slot& slot = slots_[index];
+    if (slot.waits == 0) continue;
+    Candidate candidate{&slot, slot.path, 0};
+    PathIndex branch = 0;
+    while (can_place && candidate.fork != 0 && work_[candidate.fork] < most) {
+      branch = candidate.fork;
+      candidate.fork = paths[candidate.fork].parent;
     }
-    if (candidate.branch != 0) candidate.own_work = work[candidate.branch];
+    if (branch != 0) candidate.own_work = work_[branch];
+    bool notable =
+        static_cast<double>(slot.waiting_ns) >= kNotable * static_cast<double>(group.waiting_ns);
+    if (notable) top = std::min(top, depth_[candidate.fork]);
     candidates.push_back(candidate);
   }
-  uint32_t top = UINT32_MAX;
   for (const Candidate& c : candidates) {
-    bool notable =
-        static_cast<double>(c.waiting_ns) >= 0.001 * static_cast<double>(group.waiting_ns);
-    if (notable) top = std::min(top, depth_[c.fork]);
-  }
-  // A pool that does work and sleeps does so between parts of it; one that does none keeps house.
-  bool serves = group.cpu_ns > 0 && static_cast<double>(group.cpu_ns) >=
-                                        kServingShare * static_cast<double>(all_cpu_ns_);
-  for (const Candidate& c : candidates) {
-    bool idle = false;
     if (can_place) {
-      bool at_top = depth_[c.fork] <= top;
       bool only_waits =
           static_cast<double>(c.own_work) < kWorkShare * static_cast<double>(all_work);
-      idle = at_top && only_waits;
+      c.slot->idle = depth_[c.fork] <= top && only_waits;
     } else {
-      idle =
-          static_cast<double>(c.waiting_ns) >= kDominates * static_cast<double>(group.waiting_ns);
+      c.slot->idle = static_cast<double>(c.slot->waiting_ns) >=
+                     kDominates * static_cast<double>(group.waiting_ns);
     }
-    shaped_[uint64_t{index} << 32 | c.path] = idle;
-    if (serves) serving_.insert(index);
+  }
+  // A pool that does work and sleeps does so between parts of it; one that does none keeps house.
+  group.serves = group.cpu_ns > 0 && static_cast<double>(group.cpu_ns) >=
+                                         kServingShare * static_cast<double>(all_cpu_ns_);
+  for (uint32_t index : group.slots) {
+    for (PathIndex at = slots_[index].path; at != 0 && work_[at] != 0; at = paths[at].parent) {
+      work_[at] = 0;
+    }
   }
 }
 
@@ -237,9 +264,10 @@ bool IdleJudge::idle(const model::Wait& wait, BlockKind kind) const {
   Known known = by_rules(path, kind);
   if (known != Known::unsure) return known == Known::idle;
   if (!can_be_idle(kind)) return false;
-  if (kind == BlockKind::timer && serving_.contains(group_of(wait.thread))) return false;
-  auto it = shaped_.find(uint64_t{group_of(wait.thread)} << 32 | trimmed_[path]);
-  return it != shaped_.end() && it->second;
+  uint32_t group = group_of(wait.thread);
+  if (kind == BlockKind::timer && groups_[group].serves) return false;
+  const Slot* slot = find(group, trimmed_[path]);
+  return slot && slot->idle;
 }
 
 }  // namespace assay::analysis

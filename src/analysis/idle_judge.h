@@ -9,8 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
-#include <unordered_map>
 #include <vector>
 
 #include "analysis/call_tree.h"
@@ -53,21 +51,29 @@ class IdleJudge {
 
  private:
   enum class Known : uint8_t { unsure, idle, busy };
-  struct PathSum {
-    int64_t cpu_ns = 0;        // of samples that end here, after trimming
-    int64_t waiting_ns = 0;    // of demand waits that end here, after trimming
-    int64_t machinery_ns = 0;  // CPU spent in the waiting itself (futex, epoll, recv)
+  // What one pool did at one of its own frames; chained by path, since a frame has few pools.
+  struct Slot {
+    uint32_t group = 0;
+    uint32_t next = 0;
+    PathIndex path = 0;      // trimmed
+    int64_t cpu_ns = 0;      // of samples that end here; the waiting calls' own is left out
+    int64_t waiting_ns = 0;  // of demand waits that end here
     uint64_t waits = 0;
+    bool idle = false;  // decided
   };
   struct Group {
-    std::unordered_map<PathIndex, PathSum> sums;  // by trimmed path
+    std::vector<uint32_t> slots;
     int64_t cpu_ns = 0;
     uint64_t samples = 0;
     int64_t waiting_ns = 0;
+    bool serves = false;
   };
+  static constexpr uint32_t kNoSlot = UINT32_MAX;
+  Slot& slot_of(uint32_t group, PathIndex trimmed);
+  const Slot* find(uint32_t group, PathIndex trimmed) const;
   void trim();
   Known by_rules(PathIndex path, BlockKind kind) const;
-  void decide_group(uint32_t group);
+  void decide_group(Group& group);
 
   const CallTree& tree_;
   const StackFeatures& features_;
@@ -80,8 +86,9 @@ class IdleJudge {
   mutable std::vector<Known> known_;  // by path × kind
   mutable std::vector<uint8_t> looked_up_;
   int64_t all_cpu_ns_ = 0;
-  std::set<uint32_t> serving_;
-  std::unordered_map<uint64_t, bool> shaped_;  // group, trimmed path
+  std::vector<Slot> slots_;
+  std::vector<uint32_t> first_slot_;  // by trimmed path
+  std::vector<int64_t> work_;         // by path, of the group being decided
 };
 
 }  // namespace assay::analysis
