@@ -1,5 +1,4 @@
 #include <atomic>
-#include <csignal>
 #include <fstream>
 #include <iterator>
 
@@ -8,6 +7,7 @@
 
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/stop_signals.h"
 #include "cli/terminal.h"
 #include "load/generator.h"
 #include "load/result_text.h"
@@ -30,23 +30,6 @@ constexpr const char* kExamples =
     "Exit status: 0 when at least one request succeeded, 1 when none did, 2 wrong usage.";
 
 constexpr int kAnswersWithError = 3;  // a probe's exit code: the server is there and says no
-
-std::atomic<bool> stop_requested{false};
-
-void request_stop(int) {
-  stop_requested = true;
-}
-
-void install_stop_signals() {
-  struct sigaction action {};
-  action.sa_handler = request_stop;
-  action.sa_flags = SA_RESETHAND;
-  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction before {};
-    sigaction(signal, nullptr, &before);
-    if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);
-  }
-}
 
 Result<std::string> read_whole_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -113,7 +96,7 @@ class LoadCommand final : public Command {
     if (report_fd_ >= 0) return report_to_recorder();
     ProgressLine line(!quiet_ && !json_);
     TimeNs begin = monotonic_ns();
-    auto result = load::generate(options_, stop_requested, [&](const load::Tick& tick) {
+    auto result = load::generate(options_, stop_requested(), [&](const load::Tick& tick) {
       line.show(progress_text(tick, begin));
     });
     line.clear();
@@ -132,7 +115,7 @@ class LoadCommand final : public Command {
       ssize_t count = ::write(report_fd_, rest.data(), rest.size());
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) {
-        stop_requested = true;
+        stop_requested() = true;
         return;
       }
       rest.remove_prefix(static_cast<size_t>(count));
@@ -144,7 +127,7 @@ class LoadCommand final : public Command {
     options_.tick_ns = kTickNs;
     tell(load::format_line(
         load::PlanLine{options_.rate > 0, options_.connections, options_.streams, options_.rate}));
-    auto result = load::generate(options_, stop_requested,
+    auto result = load::generate(options_, stop_requested(),
                                  [this](const load::Tick& tick) { tell(load::format_line(tick)); });
     if (!result) tell(load::format_line(load::ErrorLine{result.error().what}));
     if (result && result->total.ok == 0) tell(load::format_line(load::ErrorLine{worst(*result)}));
@@ -170,7 +153,7 @@ class LoadCommand final : public Command {
     options_.rate = 0;
     options_.warmup_ns = 0;
     options_.duration_ns = options_.timeout_ns = kPatienceNs;
-    auto result = load::generate(options_, stop_requested, [](const load::Tick&) {});
+    auto result = load::generate(options_, stop_requested(), [](const load::Tick&) {});
     if (!result) {
       tell(load::format_line(load::ErrorLine{result.error().what}));
       return kFailed;

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <atomic>
-#include <csignal>
 #include <ctime>
 #include <filesystem>
 
@@ -12,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/out_dir.h"
 #include "cli/source_files.h"
+#include "cli/stop_signals.h"
 #include "cli/target_options.h"
 #include "cli/terminal.h"
 #include "report/json.h"
@@ -37,24 +37,6 @@ constexpr const char* kExamples =
     "Ctrl-C ends the capture early and keeps everything. The report is printed at the end; the "
     "run\n"
     "file can be read again with `assay report` and `assay sql`.";
-
-std::atomic<bool> stop_requested{false};
-
-void request_stop(int) {
-  stop_requested = true;
-}
-
-// The first Ctrl-C ends the capture in good order; a second one ends Assay at once.
-void install_stop_signals() {
-  struct sigaction action {};
-  action.sa_handler = request_stop;
-  action.sa_flags = SA_RESETHAND;
-  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction before {};
-    sigaction(signal, nullptr, &before);
-    if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);  // nohup stays in force
-  }
-}
 
 std::string default_output(const std::string& target) {
   std::string name;
@@ -166,7 +148,7 @@ class RecordCommand final : public Command {
     install_stop_signals();
     ProgressLine line(!quiet_);
     auto outcome = session::record(
-        options_, stop_requested,
+        options_, stop_requested(),
         [&](const session::RecordProgress& state) { line.show(progress_text(state)); });
     line.clear();
     if (!outcome) return print_error(outcome.error());

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <atomic>
-#include <csignal>
 #include <filesystem>
 #include <set>
 
@@ -11,6 +10,7 @@
 #include "analysis/load_summary.h"
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/stop_signals.h"
 #include "cli/sweep_output.h"
 #include "cli/target_options.h"
 #include "cli/terminal.h"
@@ -29,23 +29,6 @@ constexpr const char* kExamples =
     "  assay sweep --load http://127.0.0.1:8000/ -o runs -- ./server --threads 4\n"
     "\n"
     "Every level is a short capture of its own; with -o they stay and `assay report` reads them.";
-
-std::atomic<bool> stop_requested{false};
-
-void request_stop(int) {
-  stop_requested = true;
-}
-
-void install_stop_signals() {
-  struct sigaction action {};
-  action.sa_handler = request_stop;
-  action.sa_flags = SA_RESETHAND;
-  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction before {};
-    sigaction(signal, nullptr, &before);
-    if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);
-  }
-}
 
 // The runs of a sweep that nobody wants to keep.
 class TemporaryDirectory {
@@ -134,7 +117,7 @@ class SweepCommand final : public Command {
     std::vector<analysis::ScalingLevel> levels;
     ProgressLine line(!quiet_);
     auto swept = session::sweep(
-        options_, stop_requested,
+        options_, stop_requested(),
         [&](uint32_t connections, const session::RecordProgress& state) {
           line.show(fmt::format("{} connections ({} of {}): {}", connections, levels.size() + 1,
                                 options_.levels.size(), state.phase));
