@@ -11,6 +11,7 @@ namespace {
 
 using model::SeriesScope;
 using testing::HasSubstr;
+using testing::Not;
 
 FakeServer busy_server() {
   FakeServer server;
@@ -292,6 +293,15 @@ TEST(Withheld, DebugFunctionsEvenWithoutTheFact) {
                   {runs(kCompute, 8), runs(slow, 1), waits(kTakeWork, 0.5)});
   }
   expect_withheld(server, "deadlock checking");
+}
+TEST(Withheld, ImportedProfilesWithoutWaits) {
+  FakeServer server = busy_server();
+  server.run().edit().info.backend = "import: pprof";
+  server.run().edit().info.target = "cpu.pb.gz";
+  EXPECT_NE(server.kind(), "withheld") << "an imported file that has both views is judged";
+  server.run().edit().facts.push_back({"import", "waits", "absent"});
+  expect_withheld(server, "nothing of time off the CPU");
+  EXPECT_THAT(server.report().verdict.next_command, Not(HasSubstr("cpu.pb.gz")));
 }
 TEST(Withheld, LostRecords) {
   FakeServer server = busy_server();
