@@ -331,7 +331,10 @@ MaybeClaim scheduler(const Report& report) {
 MaybeClaim shared_cpu(const Report& report) {
   const Vitals& v = report.vitals;
   if (of(v.host_busy) < kHostSaturated || of(v.utilisation) >= kSaturated) return {};
-  if (of(v.running) + of(v.runqueue) < 0.6 || of(v.utilisation) < 0.25) return {};
+  // With most of the CPUs taken by the target itself, threads that wait for one another wait for
+  // CPUs.
+  bool wants_cpu = of(v.running) + of(v.runqueue) >= 0.6 || of(v.utilisation) >= 0.6;
+  if (!wants_cpu || of(v.utilisation) < 0.25) return {};
   return cpu_claim(report,
                    fmt::format("the machine is {} busy, {:.2f} CPUs of it with the target, and its "
                                "threads are running or ready to run {} of their busy time",

@@ -97,7 +97,7 @@ void add_load(const Report& report, std::vector<Withheld>& reasons) {
     reasons.push_back({fmt::format("{} of the requests failed", format_percent(errors)),
                        "mend the errors first: a failing request does other work"});
   }
-  if (load.drift_share > kDrift) {
+  if (load.surely_drifted_share > kDrift) {
     reasons.push_back({fmt::format("throughput changed by {} during the window",
                                    format_percent(load.drift_share)),
                        "record longer, after a --warmup"});
