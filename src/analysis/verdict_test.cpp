@@ -85,6 +85,19 @@ TEST(Verdict, AsManyBusyStagesAsCpusAreTheCpu) {
   EXPECT_EQ(server.kind(), "cpu");
 }
 
+// A lock that is taken thousands of times a request costs CPU time before anyone waits for it.
+TEST(Verdict, CpuTimeSpentOnLocksIsTheLock) {
+  FakeServer server;
+  auto locking = below_loop({"handle", "count", "libc.so.6:pthread_mutex_lock"});
+  for (int i = 0; i < 2; ++i) {
+    server.thread("w" + std::to_string(i), "w-*",
+                  {runs(locking, 5), runs(kCompute, 4.7), waits(kTakeWork, 0.3)});
+  }
+  Report report = server.report();
+  EXPECT_EQ(report.verdict.kind, "lock");
+  EXPECT_THAT(report.verdict.sentence, HasSubstr("taking and releasing locks"));
+}
+
 // A poller is busy whatever the load.
 TEST(Verdict, APollingThreadSpins) {
   FakeServer server(8, 4);
