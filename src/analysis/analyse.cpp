@@ -234,6 +234,9 @@ Result<Report> analyse(const run::Reader& reader, const Options& options) {
   report.quality.accounting = times.accounting;
   report.quality.own_cost = *own_cost;
   measure_quality(passes, report);
+  auto heap = summarise_heap(reader, passes.tree, passes.selected, options.max_heap_sites);
+  if (!heap) return std::unexpected(heap.error());
+  report.heap = std::move(*heap);
   for (const RuleError& error : rules.errors) report.rule_errors.push_back(error.text());
   passes.shapes.finish(report.vitals);
   std::vector<int64_t> group_wall_ns(passes.judge.group_count());

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <atomic>
-#include <ctime>
 #include <filesystem>
 
 #include <fmt/core.h>
@@ -9,6 +8,7 @@
 #include "analysis/analyse.h"
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/default_output.h"
 #include "cli/out_dir.h"
 #include "cli/source_files.h"
 #include "cli/stop_signals.h"
@@ -37,23 +37,6 @@ constexpr const char* kExamples =
     "Ctrl-C ends the capture early and keeps everything. The report is printed at the end; the "
     "run\n"
     "file can be read again with `assay report` and `assay sql`.";
-
-std::string default_output(const std::string& target) {
-  std::string name;
-  for (char c : target) {
-    bool kept = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_';
-    if (kept) name += c;
-    if (!kept && !name.empty() && name.back() != '-') name += '-';
-  }
-  constexpr size_t kLongest = 40;
-  name = name.substr(0, kLongest);
-  char stamp[32];
-  std::time_t now = std::time(nullptr);
-  std::tm local{};
-  localtime_r(&now, &local);
-  std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
-  return fmt::format("{}-{}.assay", name.empty() ? "run" : name, stamp);
-}
 
 std::string progress_text(const session::RecordProgress& state) {
   int64_t elapsed = std::max<int64_t>(0, state.now - state.begin);

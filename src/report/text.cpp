@@ -50,11 +50,23 @@ void write_files(const analysis::Report& report, TextPage& page) {
   labelled(page, "  as JSON", fmt::format("assay report {} --format json", report.run_path));
 }
 
+// A heap profile that knows nothing of time.
+bool is_heap_only(const analysis::Report& report) {
+  return report.info.backend == "heap";
+}
+
 }  // namespace
 
 std::string render_text(const analysis::Report& report, const Style& style) {
   TextPage page(style);
   write_header(report, page);
+  if (is_heap_only(report)) {
+    write_findings(report, page);
+    write_heap(report, page);
+    write_quality(report, page);
+    write_files(report, page);
+    return page.take();
+  }
   write_verdict(report, page);
   write_thread_time(report, page);
   write_findings(report, page);
@@ -63,9 +75,16 @@ std::string render_text(const analysis::Report& report, const Style& style) {
   write_functions(report, page);
   write_paths(report, page);
   write_waits(report, page);
+  write_heap(report, page);
   write_quality(report, page);
   write_next_step(report, page);
   write_files(report, page);
+  return page.take();
+}
+
+std::string render_leaks(const analysis::Report& report, const Style& style) {
+  TextPage page(style);
+  write_heap_leaks(report, page);
   return page.take();
 }
 
