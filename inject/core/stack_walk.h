@@ -1,9 +1,10 @@
 // Walks a thread's own stack from inside the process: complete with or without frame pointers.
 //
-// Async-signal-safe once `prepare_stack_walk` has run: no allocation, no lock, no dl_iterate_phdr; every
-// load is bounded by the thread's stack. Modules are walked by tables made from their .eh_frame, outside
-// of signals; code that has none is walked by frame pointers. Any thread may walk; tables are replaced by
-// publication (old ones are kept, so a walk under way never sees one go).
+// Async-signal-safe: no allocation, no lock, no dl_iterate_phdr; every load is bounded by the stack
+// that it lies in. Code is walked by its module's .eh_frame, decoded where it is first met and kept
+// in a cache of fixed size; code that has none (a JIT's) is walked by frame pointers. Any thread
+// may walk. Modules may come and go: there is nothing to rebuild. Failure: a walk that cannot go on
+// ends there, with `complete` false. Needs glibc 2.35 (_dl_find_object).
 #pragma once
 
 #include <cstddef>
@@ -16,13 +17,20 @@ struct WalkResult {
   bool complete = false;  // ended at _start or the thread's start
 };
 
-// Builds the tables for what is loaded now; again after dlopen. Not async-signal-safe. False: no memory.
+// Learns once what the first walk of a process would have to. Cheap; not async-signal-safe, so call
+// it before signals are used. False: this libc's threads cannot be read directly (walks are slower
+// then).
 bool prepare_stack_walk();
 
 // The caller's own stack, without the `skip` innermost frames (0: the caller's caller comes first).
 WalkResult walk_here(uintptr_t* pcs, size_t room, size_t skip);
 
-// The stack that a signal interrupted; `context` is the handler's ucontext_t.
+// The caller's own stack from the frame that returns to `return_address` on: what a hook's caller
+// sees, whatever the compiler made of the functions in between.
+WalkResult walk_above(const void* return_address, uintptr_t* pcs, size_t room);
+
+// The stack that a signal interrupted; `context` is the handler's ucontext_t. pcs[0] is where it
+// was.
 WalkResult walk_interrupted(const void* context, uintptr_t* pcs, size_t room);
 
 }  // namespace assay::inject

@@ -1,0 +1,235 @@
+#include "inject/preload/channel_writer.h"
+
+#include <cstring>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "inject/core/syscalls.h"
+
+namespace assay::inject {
+
+constinit ChannelWriter channel_writer;
+
+namespace {
+
+constexpr uint64_t kMinRingBytes = 64 << 10, kMaxRingBytes = uint64_t{1} << 30;
+constexpr uint64_t kRoomForOne = sizeof(HeapAllocRecord) + kMaxHeapFrames * 8;
+constexpr int kCloseWaitsMs = 100;
+
+uint32_t own_pid() {
+  return static_cast<uint32_t>(raw_syscall(SYS_getpid));
+}
+
+void* map_shared(int fd, uint64_t bytes) {
+  long at =
+      raw_syscall(SYS_mmap, 0, static_cast<long>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  return is_error(at) ? nullptr : reinterpret_cast<void*>(at);
+}
+
+long open_file(const char* path, int flags) {
+  return raw_syscall(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path), flags | O_CLOEXEC, 0600, 0,
+                     0);
+}
+
+}  // namespace
+
+// Holds the channel mapped while it is used. Null when there is none, or when it is another
+// process's.
+class ChannelUse {
+ public:
+  explicit ChannelUse(const ChannelWriter& writer) : writer_(writer) {
+    writer_.users_.fetch_add(1, std::memory_order_seq_cst);
+    header_ = writer_.header_.load(std::memory_order_seq_cst);
+    if (header_ && writer_.pid_ != own_pid()) header_ = nullptr;
+  }
+  ~ChannelUse() { writer_.users_.fetch_sub(1, std::memory_order_seq_cst); }
+  ChannelUse(const ChannelUse&) = delete;
+  ChannelUse& operator=(const ChannelUse&) = delete;
+
+  explicit operator bool() const { return header_ != nullptr; }
+  HeapChannelHeader* operator->() const { return header_; }
+  HeapChannelHeader& operator*() const { return *header_; }
+
+ private:
+  const ChannelWriter& writer_;
+  HeapChannelHeader* header_ = nullptr;
+};
+
+bool ChannelWriter::open_fd(int fd) {
+  struct stat64 info;
+  if (is_open() || fstat64(fd, &info) != 0 || !S_ISREG(info.st_mode)) return false;
+  uint64_t bytes = static_cast<uint64_t>(info.st_size);
+  if (bytes < kHeapChannelHeaderBytes + kMinRingBytes) return false;
+  if (bytes > kHeapChannelHeaderBytes + kMaxRingBytes) return false;
+  void* mapping = map_shared(fd, bytes);
+  if (!mapping) return false;
+  if (adopt(mapping, bytes)) return true;
+  raw_syscall(SYS_munmap, reinterpret_cast<long>(mapping), static_cast<long>(bytes));
+  return false;
+}
+
+bool ChannelWriter::adopt(void* mapping, uint64_t bytes) {
+  auto* header = static_cast<HeapChannelHeader*>(mapping);
+  uint64_t ring = header->ring_bytes;
+  if (header->magic != kHeapChannelMagic) return false;
+  if (header->version != kHeapChannelVersion) {
+    header->problem = static_cast<uint32_t>(HeapProblem::version);
+    return false;
+  }
+  if (ring < kMinRingBytes || (ring & (ring - 1)) != 0 || ring > bytes - kHeapChannelHeaderBytes)
+    return false;
+  uint32_t own = own_pid(), owner = 0;
+  if (!__atomic_compare_exchange_n(&header->pid, &owner, own, false, __ATOMIC_ACQ_REL,
+                                   __ATOMIC_ACQUIRE) &&
+      owner != own)
+    return false;
+  ring_bytes_ = ring;
+  mapped_bytes_ = bytes;
+  pid_ = own;
+  header_.store(header, std::memory_order_seq_cst);
+  return true;
+}
+
+bool ChannelWriter::open_path(const char* path) {
+  long fd = open_file(path, O_RDWR);
+  if (is_error(fd)) return false;
+  bool opened = open_fd(static_cast<int>(fd));
+  raw_syscall(SYS_close, fd);
+  return opened;
+}
+
+bool ChannelWriter::create(const char* path, uint64_t ring_bytes, uint64_t rate_bytes) {
+  uint64_t ring = kMinRingBytes;
+  while (ring < ring_bytes && ring < kMaxRingBytes) ring *= 2;
+  long fd = open_file(path, O_RDWR | O_CREAT | O_EXCL);
+  if (is_error(fd)) return open_path(path);  // our own from before an exec
+  uint64_t bytes = kHeapChannelHeaderBytes + ring;
+  bool made = raw_syscall(SYS_ftruncate, fd, static_cast<long>(bytes)) == 0;
+  HeapChannelHeader* header =
+      made ? static_cast<HeapChannelHeader*>(map_shared(static_cast<int>(fd), bytes)) : nullptr;
+  raw_syscall(SYS_close, fd);
+  if (!header) return false;
+  header->version = kHeapChannelVersion;
+  header->ring_bytes = ring;
+  header->rate_bytes = rate_bytes;
+  header->mode = static_cast<uint32_t>(HeapMode::sampling);
+  // Last: a reader that sees the magic may believe the rest.
+  __atomic_store_n(&header->magic, kHeapChannelMagic, __ATOMIC_RELEASE);
+  return adopt(header, bytes);
+}
+
+void ChannelWriter::close() {
+  HeapChannelHeader* header = header_.exchange(nullptr, std::memory_order_seq_cst);
+  if (!header) return;
+  timespec pause{0, 1'000'000};
+  for (int ms = 0; users_.load(std::memory_order_seq_cst) != 0; ++ms) {
+    if (ms == kCloseWaitsMs) return;  // somebody is still inside: the mapping stays
+    raw_syscall(SYS_nanosleep, reinterpret_cast<long>(&pause), 0);
+  }
+  raw_syscall(SYS_munmap, reinterpret_cast<long>(header), static_cast<long>(mapped_bytes_));
+}
+
+uint64_t ChannelWriter::wanted_rate() const {
+  ChannelUse header(*this);
+  if (!header ||
+      header->mode.load(std::memory_order_relaxed) != static_cast<uint32_t>(HeapMode::sampling))
+    return 0;
+  // Nobody reads any more, or not fast enough: sampling pauses rather than work for nothing.
+  uint64_t used =
+      header->head.load(std::memory_order_relaxed) - header->tail.load(std::memory_order_relaxed);
+  if (used + kRoomForOne > ring_bytes_) return 0;
+  return header->rate_bytes.load(std::memory_order_relaxed);
+}
+
+uint32_t ChannelWriter::max_samples_per_core() const {
+  ChannelUse header(*this);
+  return header ? header->max_samples_per_core.load(std::memory_order_relaxed) : 0;
+}
+
+bool ChannelWriter::wants_mmap() const {
+  ChannelUse header(*this);
+  return header && (header->flags.load(std::memory_order_relaxed) & kHeapWithMmap);
+}
+
+// Room for a record that does not wrap; the rest of the ring before it is padded.
+char* ChannelWriter::reserve(HeapChannelHeader& header, uint64_t bytes) {
+  char* ring = reinterpret_cast<char*>(&header) + kHeapChannelHeaderBytes;
+  uint64_t head = header.head.load(std::memory_order_relaxed), padding = 0;
+  do {
+    uint64_t at = head & (ring_bytes_ - 1);
+    padding = at + bytes > ring_bytes_ ? ring_bytes_ - at : 0;
+    uint64_t used = head - header.tail.load(std::memory_order_acquire);
+    if (used + padding + bytes > ring_bytes_) {
+      header.dropped_records.fetch_add(1, std::memory_order_relaxed);
+      return nullptr;
+    }
+  } while (
+      !header.head.compare_exchange_weak(head, head + padding + bytes, std::memory_order_relaxed));
+  if (padding) {
+    auto* record = reinterpret_cast<HeapRecordHeader*>(ring + (head & (ring_bytes_ - 1)));
+    record->kind = HeapRecordKind::padding;
+    record->frames = 0;
+    record->size.store(static_cast<uint32_t>(padding), std::memory_order_release);
+  }
+  return ring + ((head + padding) & (ring_bytes_ - 1));
+}
+
+bool ChannelWriter::write_alloc(const AllocSample& sample) {
+  ChannelUse header(*this);
+  if (!header) return false;
+  uint32_t frames = sample.frames < kMaxHeapFrames ? sample.frames : kMaxHeapFrames;
+  uint32_t bytes = static_cast<uint32_t>(sizeof(HeapAllocRecord) + frames * 8);
+  auto* record = reinterpret_cast<HeapAllocRecord*>(reserve(*header, bytes));
+  if (!record) return false;
+  record->header.kind = HeapRecordKind::alloc;
+  record->header.frames = static_cast<uint16_t>(frames);
+  record->time_ns = sample.time_ns;
+  record->address = sample.address;
+  record->size = sample.bytes;
+  record->rate_bytes = sample.rate_bytes;
+  record->tid = sample.tid;
+  record->function = static_cast<uint16_t>(sample.function);
+  record->complete = sample.is_complete && frames == sample.frames;
+  std::memcpy(static_cast<void*>(record + 1), sample.pcs, frames * 8);
+  record->header.size.store(bytes, std::memory_order_release);
+  return true;
+}
+
+bool ChannelWriter::write_free(uint64_t time_ns, uint64_t address, uint32_t tid) {
+  ChannelUse header(*this);
+  if (!header) return false;
+  auto* record = reinterpret_cast<HeapFreeRecord*>(reserve(*header, sizeof(HeapFreeRecord)));
+  if (!record) return false;
+  record->header.kind = HeapRecordKind::free;
+  record->header.frames = 0;
+  record->time_ns = time_ns;
+  record->address = address;
+  record->tid = tid;
+  record->reserved = 0;
+  record->header.size.store(sizeof(HeapFreeRecord), std::memory_order_release);
+  return true;
+}
+
+void ChannelWriter::count_dropped_live() {
+  ChannelUse header(*this);
+  if (header) header->dropped_live.fetch_add(1, std::memory_order_relaxed);
+}
+
+void ChannelWriter::set_ready(uint64_t hooked_slots) {
+  ChannelUse header(*this);
+  if (!header) return;
+  header->hooked_slots.store(hooked_slots, std::memory_order_relaxed);
+  header->ready.store(1, std::memory_order_release);
+}
+
+void ChannelWriter::set_problem(HeapProblem problem) {
+  ChannelUse header(*this);
+  if (header) header->problem.store(static_cast<uint32_t>(problem), std::memory_order_release);
+}
+
+}  // namespace assay::inject

@@ -1,0 +1,67 @@
+// ChannelWriter: the target's end of the heap channel.
+//
+// Maps a channel that Assay made, or makes one, and appends records to its ring. Never waits: when
+// the ring is full the record is dropped and counted. Any thread writes; open and close are the
+// attacher's alone. A channel that is closed is unmapped only when no writer is left inside (else
+// it stays, and is lost). Only the process that opened it writes: a forked child finds the channel
+// not its own and leaves it alone.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "inject/preload/heap_channel.h"
+
+namespace assay::inject {
+
+struct AllocSample {
+  uint64_t time_ns, address, bytes, rate_bytes;
+  uint32_t tid;
+  HeapFunction function;
+  bool is_complete;
+  const uintptr_t* pcs;
+  uint32_t frames;
+};
+
+class ChannelWriter {
+ public:
+  // False: not a channel of this version, or it belongs to another process.
+  bool open_fd(int fd);
+  bool open_path(const char* path);
+  // A new file at `path`, or the process's own from before an exec.
+  bool create(const char* path, uint64_t ring_bytes, uint64_t rate_bytes);
+  void close();
+  // In a forked child: the parent's channel is not ours; its mapping is left as it is.
+  void forget() { header_.store(nullptr, std::memory_order_seq_cst); }
+
+  bool is_open() const { return header_.load(std::memory_order_relaxed) != nullptr; }
+  // Bytes between samples that Assay asks for; 0: off, not ours, or no room in the ring.
+  uint64_t wanted_rate() const;
+  uint32_t max_samples_per_core() const;
+  bool wants_mmap() const;
+
+  bool write_alloc(const AllocSample& sample);
+  bool write_free(uint64_t time_ns, uint64_t address, uint32_t tid);
+
+  void count_dropped_live();
+  void set_ready(uint64_t hooked_slots);
+  void set_problem(HeapProblem problem);
+
+ private:
+  bool adopt(void* mapping, uint64_t bytes);
+  char* reserve(HeapChannelHeader& header, uint64_t bytes);
+
+  std::atomic<HeapChannelHeader*> header_{nullptr};
+  mutable std::atomic<int> users_{0};
+  uint64_t ring_bytes_ =
+      0;  // as it was when mapped: what stands in shared memory is not believed later
+  uint64_t mapped_bytes_ = 0;
+  uint32_t pid_ = 0;
+
+  friend class ChannelUse;
+};
+
+extern ChannelWriter channel_writer;
+
+}  // namespace assay::inject

@@ -1,0 +1,87 @@
+// What happens when the library is loaded: preloaded, it opens the channel that the environment
+// names. Loaded by an injector it does nothing; assay_heap_attach does.
+#include <cstdlib>
+#include <cstring>
+
+#include <pthread.h>
+#include <sys/syscall.h>
+
+#include "inject/core/stack_walk.h"
+#include "inject/core/syscalls.h"
+#include "inject/preload/channel_writer.h"
+#include "inject/preload/heap_sampler.h"
+#include "inject/preload/heap_table.h"
+#include "inject/preload/operator_new.h"
+#include "inject/preload/real_allocator.h"
+#include "inject/preload/thread_state.h"
+
+namespace assay::inject {
+
+namespace {
+
+constexpr uint64_t kDefaultRingBytes = 1 << 20;
+constexpr size_t kMaxPath = 1024;
+
+char channel_path[kMaxPath];  // as the environment has it; empty: none
+uint64_t own_ring_bytes = kDefaultRingBytes, own_rate_bytes = kDefaultHeapRateBytes;
+
+uint64_t number_from(const char* name, uint64_t otherwise) {
+  const char* text = secure_getenv(name);
+  if (!text || *text < '0' || *text > '9') return otherwise;
+  uint64_t value = strtoull(text, nullptr, 10);
+  return value ? value : otherwise;
+}
+
+// Writes `path` with %p replaced by the process id. False: there is no %p, or no room.
+bool with_pid(const char* path, char (&out)[kMaxPath]) {
+  const char* mark = strstr(path, "%p");
+  if (!mark) return false;
+  char digits[24];
+  size_t count = 0;
+  for (long pid = raw_syscall(SYS_getpid); pid > 0; pid /= 10)
+    digits[count++] = static_cast<char>('0' + pid % 10);
+  size_t before = static_cast<size_t>(mark - path), after = strlen(mark + 2);
+  if (before + count + after >= kMaxPath) return false;
+  memcpy(out, path, before);
+  for (size_t i = 0; i < count; ++i) out[before + i] = digits[count - 1 - i];
+  memcpy(out + before + count, mark + 2, after + 1);
+  return true;
+}
+
+void open_channel() {
+  char own[kMaxPath];
+  bool opened = with_pid(channel_path, own)
+                    ? channel_writer.create(own, own_ring_bytes, own_rate_bytes)
+                    : channel_writer.open_path(channel_path);
+  if (opened) channel_writer.set_ready(1);
+}
+
+// A child has its parent's heap, but nobody listens to it on its parent's channel.
+void after_fork_in_child() {
+  thread_state.is_busy = false;
+  if (!channel_writer.is_open()) return;
+  channel_writer.forget();
+  forget_live_samples();
+  char own[kMaxPath];
+  if (with_pid(channel_path, own)) open_channel();
+}
+
+__attribute__((constructor)) void start() {
+  const char* path = secure_getenv("ASSAY_HEAP_CHANNEL");
+  if (!path || strlen(path) >= kMaxPath || !is_interposed()) return;
+  memcpy(channel_path, path, strlen(path) + 1);
+  own_ring_bytes = number_from("ASSAY_HEAP_RING", kDefaultRingBytes);
+  own_rate_bytes = number_from("ASSAY_HEAP_RATE", kDefaultHeapRateBytes);
+  thread_state.is_busy = true;
+  resolve_real_allocator();
+  find_operator_new();
+  prepare_stack_walk();
+  pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  open_channel();
+  thread_state.is_busy = false;
+  thread_state.bytes_left = 0;  // look again at the next allocation
+}
+
+}  // namespace
+
+}  // namespace assay::inject
