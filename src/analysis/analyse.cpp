@@ -9,6 +9,7 @@
 #include "analysis/detect.h"
 #include "analysis/gain.h"
 #include "analysis/handoffs.h"
+#include "analysis/heap_findings.h"
 #include "analysis/idle_judge.h"
 #include "analysis/verdict.h"
 #include "analysis/vitals.h"
@@ -257,6 +258,7 @@ Result<Report> analyse(const run::Reader& reader, const Options& options) {
                       busy_of(report, serving),
                       options.source};
   report.findings = detect(passes.rules.detectors, input);
+  for (Diagnosis& finding : heap_findings(report)) report.findings.push_back(std::move(finding));
   report.verdict = decide(report);
   add_gains(report);
   sort_findings(report);

@@ -14,7 +14,8 @@
 namespace assay::capture {
 namespace {
 
-constexpr uint64_t kStackBytes = 256 << 10;
+constexpr uint64_t kStackBytes = 96 << 10;
+constexpr uint64_t kRedZone = 512;
 constexpr uint64_t kTextBytes = 4096;  // at the stack's low end
 constexpr uint64_t kReturnTo = 8192;   // offset in the stack, which is not code: coming there traps
 constexpr int64_t kCallNs = 10 * kNsPerSecond;
@@ -93,7 +94,23 @@ Result<void> HijackedThread::take(uint64_t rewind_to) {
   return make_stack();
 }
 
+// Room below the red zone of what the thread uses, and no code there: coming back must trap.
+bool HijackedThread::use_own_stack() {
+  auto maps = os::ProcFs().maps(pid_);
+  if (!maps) return false;
+  uint64_t low = (saved_.rsp - kRedZone - kStackBytes) & ~uint64_t{4095};
+  for (const os::MapsEntry& entry : *maps) {
+    if (saved_.rsp < entry.start || saved_.rsp >= entry.end) continue;
+    if (!entry.writable || entry.executable || low < entry.start) return false;
+    stack_ = low;
+    return true;
+  }
+  return false;
+}
+
 Result<void> HijackedThread::make_stack() {
+  own_stack_ = use_own_stack();
+  if (own_stack_) return {};
   auto mapped = syscall(SYS_mmap, {0, kStackBytes, PROT_READ | PROT_WRITE,
                                    MAP_PRIVATE | MAP_ANONYMOUS, static_cast<uint64_t>(-1), 0});
   if (!mapped) return std::unexpected(mapped.error());
@@ -102,8 +119,7 @@ Result<void> HijackedThread::make_stack() {
   return {};
 }
 
-Result<void> HijackedThread::run_to(const user_regs_struct& registers, Tracees::Stop until,
-                                    int request) {
+Result<void> HijackedThread::run_to(const user_regs_struct& registers, int signal, int request) {
   if (!write_registers(tid_, registers)) return fail_errno("registers cannot be set");
   TimeNs deadline = monotonic_ns() + kCallNs;
   if (!tracees_.resume(tid_, request)) return fail_errno("the thread cannot be resumed");
@@ -118,10 +134,12 @@ Result<void> HijackedThread::run_to(const user_regs_struct& registers, Tracees::
       tracees_.resume(event->tid, PTRACE_CONT);
       continue;
     }
-    if (event->stop == until) return {};
-    if (event->stop == Tracees::Stop::signal)
-      return fail("an injected call failed with signal {}", event->signal);
-    tracees_.resume(tid_, request);
+    if (event->stop == Tracees::Stop::interrupted) {
+      tracees_.resume(tid_, request);
+      continue;
+    }
+    if (event->signal == signal) return {};
+    return fail("an injected call failed with signal {}", event->signal);
   }
   return tracees_.gone() ? fail("the target ended meanwhile")
                          : fail("an injected call did not come back");
@@ -136,13 +154,11 @@ Result<int64_t> HijackedThread::syscall(int64_t number, std::initializer_list<ui
                                   &registers.r10, &registers.r8,  &registers.r9};
   size_t i = 0;
   for (uint64_t argument : arguments) *places[i++] = argument;
-  // Stops before the call and after it.
-  if (auto entered = run_to(registers, Tracees::Stop::syscall, PTRACE_SYSCALL); !entered)
-    return std::unexpected(entered.error());
+  // One instruction; the stop after it is a signal's, as after a call.
+  if (auto done = run_to(registers, SIGTRAP, PTRACE_SINGLESTEP); !done)
+    return std::unexpected(done.error());
   if (!read_registers(tid_, registers)) return fail_errno("registers cannot be read");
-  if (auto left = run_to(registers, Tracees::Stop::syscall, PTRACE_SYSCALL); !left)
-    return std::unexpected(left.error());
-  if (!read_registers(tid_, registers)) return fail_errno("registers cannot be read");
+  if (registers.rip != syscall_ + 2) return fail("an injected system call went astray");
   return static_cast<int64_t>(registers.rax);
 }
 
@@ -163,7 +179,7 @@ Result<uint64_t> HijackedThread::call(uint64_t function,
                                   &registers.rcx, &registers.r8,  &registers.r9};
   size_t i = 0;
   for (uint64_t argument : arguments) *places[i++] = argument;
-  auto ended = run_to(registers, Tracees::Stop::signal, PTRACE_CONT);
+  auto ended = run_to(registers, SIGSEGV, PTRACE_CONT);
   user_regs_struct after{};
   if (!read_registers(tid_, after)) return fail("the target ended meanwhile");
   // Coming back is a fault at the return address, and the only one that is meant.
@@ -211,13 +227,9 @@ void HijackedThread::begin_again(user_regs_struct& registers) const {
 Result<void> HijackedThread::restore() {
   if (!taken_) return {};
   taken_ = false;
-  if (stack_ != 0) (void)syscall(SYS_munmap, {stack_, kStackBytes});
-  // To a stop inside the kernel's signal code, from where a system call can be taken up again.
-  tracees_.interrupt(tid_);
-  user_regs_struct registers = saved_;
-  registers.rip = syscall_;  // never reached: the interrupt comes first
-  registers.orig_rax = static_cast<unsigned long long>(-1);
-  auto stopped = run_to(registers, Tracees::Stop::interrupted, PTRACE_CONT);
+  // Every call ends in a stop inside the kernel's signal code, from where an interrupted system
+  // call is taken up again.
+  if (stack_ != 0 && !own_stack_) (void)syscall(SYS_munmap, {stack_, kStackBytes});
   if (tracees_.gone()) return fail("the target ended meanwhile");
   user_regs_struct final = saved_;
   begin_again(final);
@@ -227,7 +239,6 @@ Result<void> HijackedThread::restore() {
                ptrace(PTRACE_SETSIGMASK, tid_, sizeof mask_, &mask_) == 0;
   tracees_.own(0);
   tracees_.release(tid_);
-  if (!stopped) return stopped;
   return whole ? Result<void>{} : fail("the thread could not be put back as it was");
 }
 

@@ -3,9 +3,10 @@
 //
 // In: a thread that stands at malloc's entry or in an interrupted, restartable system call. Saves
 // its registers, vector state and signal mask; blocks its signals, so that no handler of the
-// program runs in between; calls on a stack of our own. restore() puts everything back from a stop
-// inside the kernel's signal code, so that an interrupted system call goes on as after any stop.
-// Threads: the tracer's. Failures: a call that does not come back, a target that is gone.
+// program runs in between; calls below its own stack where there is room, else on one made for it.
+// restore() puts everything back from a stop inside the kernel's signal code, so that an
+// interrupted system call goes on as after any stop. Threads: the tracer's. Failures: a call that
+// does not come back, a target that is gone.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +41,10 @@ class HijackedThread {
   static bool in_restartable_syscall(pid_t tid);
 
  private:
+  bool use_own_stack();
   Result<void> make_stack();
-  Result<void> run_to(const user_regs_struct& registers, Tracees::Stop until, int request);
+  // Runs the thread until it stops with this signal.
+  Result<void> run_to(const user_regs_struct& registers, int signal, int request);
   void begin_again(user_regs_struct& registers) const;
 
   Tracees& tracees_;
@@ -50,7 +53,8 @@ class HijackedThread {
   user_regs_struct saved_{};
   std::vector<uint8_t> vectors_;  // xstate
   uint64_t mask_ = 0;
-  uint64_t stack_ = 0;  // mapped in the target
+  uint64_t stack_ = 0;      // low end of what calls use
+  bool own_stack_ = false;  // it is the thread's own, below what it uses
   bool taken_ = false;
 };
 

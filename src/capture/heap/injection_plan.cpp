@@ -71,8 +71,8 @@ Result<void> check_process(const os::ProcFs& proc, pid_t pid) {
     return fail("process {} runs in seccomp's strict mode, which ends it at any new system call",
                 pid);
   auto text = proc.read(std::to_string(pid) + "/status");
-  if (text && has_bit(*text, "SigIgn:\t", SIGSEGV))
-    return fail("process {} ignores SIGSEGV, by which an injected call comes back", pid);
+  if (text && (has_bit(*text, "SigIgn:\t", SIGSEGV) || has_bit(*text, "SigIgn:\t", SIGTRAP)))
+    return fail("process {} ignores SIGSEGV or SIGTRAP, by which injected calls come back", pid);
   return {};
 }
 

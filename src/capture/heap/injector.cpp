@@ -8,8 +8,10 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -71,7 +73,9 @@ std::vector<pid_t> waiting_threads(const os::ProcFs& proc, pid_t pid) {
     auto call = proc.syscall(pid, tid);
     if (!call || !*call) continue;
     if (is_harmless_wait(proc, pid, **call)) waiting.push_back(tid);
-    if ((*call)->number == SYS_futex) futexes.emplace_back(tid, **call);
+    // A wait that was interrupted before is taken up again under another number.
+    bool is_doubtful = (*call)->number == SYS_futex || (*call)->number == SYS_restart_syscall;
+    if (is_doubtful) futexes.emplace_back(tid, **call);
     if (waiting.size() >= kEnough) return waiting;
   }
   if (!waiting.empty() || futexes.empty()) return waiting;
@@ -230,7 +234,12 @@ Error attach_error(uint64_t code) {
 template <class T>
 Result<T> in_own_thread(const std::function<Result<T>()>& work) {
   std::optional<Result<T>> result;
-  std::thread([&] { result = work(); }).join();
+  std::thread([&] {
+    pthread_setname_np(pthread_self(), "assay-injector");
+    // The thread that is held waits for us: be quick. Needs privilege.
+    setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), -15);
+    result = work();
+  }).join();
   return std::move(*result);
 }
 

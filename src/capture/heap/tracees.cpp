@@ -5,7 +5,9 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -16,16 +18,36 @@
 namespace assay::capture {
 namespace {
 
-constexpr long kOptions = PTRACE_O_TRACESYSGOOD;
 constexpr long kFollow =
     PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC;
 constexpr int64_t kReleaseNs = 2 * kNsPerSecond;
-constexpr int kSyscallStop = SIGTRAP | 0x80;
+constexpr int64_t kAlarmNs = 5 * kNsPerMs;
 constexpr uint8_t kInt3 = 0xcc;
 
-void pause_briefly() {
-  timespec pause{0, 30'000};
-  nanosleep(&pause, nullptr);
+// waitpid() knows no deadline: a timer's signal makes it look up.
+int alarm_signal() {
+  return SIGRTMIN + 7;
+}
+
+void ignore_alarm(int) {}
+
+void* start_alarm() {
+  struct sigaction action {};
+  action.sa_handler = ignore_alarm;  // no SA_RESTART: waiting is to be interrupted
+  sigaction(alarm_signal(), &action, nullptr);
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, alarm_signal());
+  pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = alarm_signal();
+  event._sigev_un._tid = static_cast<pid_t>(::syscall(SYS_gettid));
+  timer_t timer{};
+  if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) return nullptr;
+  itimerspec often{{0, kAlarmNs}, {0, kAlarmNs}};
+  timer_settime(timer, 0, &often, nullptr);
+  return timer;
 }
 
 bool write_byte(pid_t pid, uint64_t address, uint8_t byte) {
@@ -77,9 +99,17 @@ void Breakpoint::remove_from(pid_t copy) const {
   if (original_ != 0) write_byte(copy, address_, original_);
 }
 
+Tracees::Tracees(const os::ProcFs& proc, pid_t pid)
+    : proc_(proc), pid_(pid), alarm_(start_alarm()) {}
+
+Tracees::~Tracees() {
+  release_all();
+  if (alarm_ != nullptr) timer_delete(alarm_);
+}
+
 Result<void> Tracees::seize(pid_t tid) {
   if (seized_.contains(tid)) return {};
-  if (ptrace(PTRACE_SEIZE, tid, nullptr, kOptions) != 0)
+  if (ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0)
     return std::unexpected(seize_error(pid_, errno));
   seized_.insert(tid);
   return {};
@@ -92,7 +122,7 @@ Result<void> Tracees::seize_all() {
     bool found = false;
     for (pid_t tid : proc_.tids(pid_)) {
       if (seized_.contains(tid)) continue;
-      if (ptrace(PTRACE_SEIZE, tid, nullptr, kOptions | kFollow) != 0) {
+      if (ptrace(PTRACE_SEIZE, tid, nullptr, kFollow) != 0) {
         bool exiting = errno == ESRCH;
         // An exiting thread says EPERM as well; one that lives is a refusal.
         auto stat = proc_.thread_stat(pid_, tid);
@@ -139,14 +169,14 @@ std::optional<Tracees::Event> Tracees::wait(TimeNs deadline) {
   while (!gone_) {
     int status = 0;
     // Of this thread's tracees alone: others of Assay's children are none of our business.
-    pid_t tid = waitpid(-1, &status, __WALL | __WNOTHREAD | WNOHANG);
+    int patience = alarm_ != nullptr ? 0 : WNOHANG;
+    pid_t tid = waitpid(-1, &status, __WALL | __WNOTHREAD | patience);
     if (tid > 0) {
       if (auto event = sort_out(tid, status)) return event;
       continue;
     }
     if (tid < 0 && errno == ECHILD) gone_ = true;
     if (monotonic_ns() >= deadline) return std::nullopt;
-    pause_briefly();
   }
   return std::nullopt;
 }
@@ -189,7 +219,6 @@ std::optional<Tracees::Event> Tracees::sort_out(pid_t tid, int status) {
     resume(tid, PTRACE_CONT);
     return std::nullopt;
   }
-  if (signal == kSyscallStop) return Event{tid, Stop::syscall, 0};
   if (signal == SIGTRAP && at_breakpoint(tid)) return Event{tid, Stop::breakpoint, signal};
   if (tid == owned_) return Event{tid, Stop::signal, signal};
   resume(tid, PTRACE_CONT, signal);

@@ -42,15 +42,15 @@ class Breakpoint {
 
 class Tracees {
  public:
-  enum class Stop : uint8_t { breakpoint, interrupted, signal, syscall };
+  enum class Stop : uint8_t { breakpoint, interrupted, signal };
   struct Event {
     pid_t tid = 0;
     Stop stop = Stop::interrupted;
     int signal = 0;
   };
 
-  Tracees(const os::ProcFs& proc, pid_t pid) : proc_(proc), pid_(pid) {}
-  ~Tracees() { release_all(); }
+  Tracees(const os::ProcFs& proc, pid_t pid);
+  ~Tracees();
   Tracees(const Tracees&) = delete;
   Tracees& operator=(const Tracees&) = delete;
 
@@ -82,6 +82,7 @@ class Tracees {
   std::set<pid_t> seized_;
   std::set<pid_t> children_;  // forked meanwhile; to be let go when they stop
   Breakpoint* breakpoint_ = nullptr;
+  void* alarm_ = nullptr;  // timer_t: looks at the clock while waiting
   bool gone_ = false;
 };
 
