@@ -300,8 +300,16 @@ Result<HeapSummary> Summariser::summarise(size_t most_sites) {
   lay_timeline();
   out_.live = live_.amount();
   out_.allocated = allocated_.amount();
-  for (const auto& [stack, sums] : stacks_)
+  for (const auto& [stack, sums] : stacks_) {
     out_.stacks.push_back({stack, sums.live.amount(), sums.allocated.amount()});
+    bool complete = tree_.path_of(stack) != 0 && tree_.end_of(stack) == model::StackEnd::complete;
+    if (complete) out_.complete_share += sums.allocated.bytes;
+    if (!sites_[sums.site].named) out_.unresolved_share += sums.allocated.bytes;
+  }
+  if (allocated_.bytes > 0) {
+    out_.complete_share /= allocated_.bytes;
+    out_.unresolved_share /= allocated_.bytes;
+  }
   for (SiteSums& sums : sites_) out_.sites.push_back(finish(sums));
   // A site matters by what it holds or by what it goes through, whichever is more of its whole.
   auto matter = [&](const HeapSite& site) {

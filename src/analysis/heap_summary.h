@@ -75,6 +75,7 @@ struct HeapSummary {
   std::vector<HeapThread> threads;  // by allocated bytes
   std::vector<HeapStack> stacks;    // in order of first sight
   size_t sites_in_all = 0;
+  double complete_share = 0, unresolved_share = 0;  // of allocated bytes, by their stacks
 };
 
 Result<HeapSummary> summarise_heap(const run::Reader& reader, const CallTree& tree,

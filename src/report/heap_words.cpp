@@ -63,6 +63,14 @@ std::vector<std::string> heap_phrases(const analysis::Report& report) {
   return phrases;
 }
 
+std::vector<std::string> heap_quality_phrases(const analysis::Report& report) {
+  const analysis::HeapSummary& heap = report.heap;
+  return {fmt::format("{} sampled allocations", heap.allocated.samples),
+          "lost " + format_percent(report.quality.lost_share),
+          "complete stacks " + format_percent(heap.complete_share),
+          "unresolved " + format_percent(heap.unresolved_share)};
+}
+
 std::vector<const analysis::HeapSite*> sites_by(const analysis::HeapSummary& heap, bool live,
                                                 size_t most) {
   auto amount = [live](const analysis::HeapSite* site) {

@@ -8,11 +8,19 @@
 
 namespace assay::report {
 
+// A heap profile that knows nothing of time.
+inline bool is_heap_only(const analysis::Report& report) {
+  return report.info.backend == "heap";
+}
+
 std::string bytes_text(double bytes);  // 1.5 MB; rounded, never negative
 std::string count_text(double count);
 std::string rate_text(double bytes, const analysis::HeapSummary& heap);  // 1.5 MB/s over the window
 std::string growth_text(const analysis::HeapSite& site);                 // +1.5 MB, per second
 std::string lifetime_text(const analysis::HeapSite& site);               // median, or "held"
+
+// The quality line of a profile of the heap alone.
+std::vector<std::string> heap_quality_phrases(const analysis::Report& report);
 
 // Sentences: live heap, allocations, peak, per request.
 std::vector<std::string> heap_phrases(const analysis::Report& report);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "report/heap_words.h"
 #include "report/printable.h"
 #include "report/text_page.h"
 #include "report/words.h"
@@ -32,7 +33,10 @@ void write_header(const analysis::Report& report, TextPage& page) {
 
 void write_quality(const analysis::Report& report, TextPage& page) {
   page.heading("Quality", "how far all of this carries");
-  page.phrases(left("quality", kLabelColumns), quality_phrases(report.quality), kLabelColumns);
+  page.phrases(
+      left("quality", kLabelColumns),
+      is_heap_only(report) ? heap_quality_phrases(report) : quality_phrases(report.quality),
+      kLabelColumns);
   std::string indent(kLabelColumns, ' ');
   for (const model::QualityNote& note : all_limits(report.quality)) {
     page.paragraph(indent + page.ink(Ink::warning, "! "), note.topic + ": " + note.text,
@@ -48,11 +52,6 @@ void write_files(const analysis::Report& report, TextPage& page) {
   page.heading("Files");
   labelled(page, "  run", report.run_path);
   labelled(page, "  as JSON", fmt::format("assay report {} --format json", report.run_path));
-}
-
-// A heap profile that knows nothing of time.
-bool is_heap_only(const analysis::Report& report) {
-  return report.info.backend == "heap";
 }
 
 }  // namespace
