@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cctype>
 
 #include <unistd.h>
 
@@ -45,25 +44,6 @@ std::string progress_text(const session::HeapProgress& state) {
   return fmt::format("{} {} · {} sampled allocations · {} live", state.phase, time,
                      format_count(state.allocations),
                      format_bytes(static_cast<uint64_t>(std::max<int64_t>(0, state.live_bytes))));
-}
-
-// "512k", "1M", "4096": bytes.
-Result<uint64_t> parse_bytes(const std::string& text) {
-  size_t digits = 0;
-  uint64_t value = 0;
-  while (digits < text.size() && std::isdigit(static_cast<unsigned char>(text[digits])) != 0 &&
-         digits < 12) {
-    value = value * 10 + static_cast<uint64_t>(text[digits++] - '0');
-  }
-  std::string unit = text.substr(digits);
-  for (char& c : unit) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  int shift = unit.empty() || unit == "b"    ? 0
-              : unit == "k" || unit == "kib" ? 10
-              : unit == "m" || unit == "mib" ? 20
-                                             : -1;
-  if (digits == 0 || shift < 0 || value == 0)
-    return fail("{} is no number of bytes, such as 512k or 1M", text);
-  return value << shift;
 }
 
 class HeapCommand final : public Command {
@@ -120,7 +100,7 @@ class HeapCommand final : public Command {
     if (!duration_.empty() && *duration == 0) return fail("--for 0 would sample nothing");
     auto snapshots = parse_duration_ns(snapshots_);
     if (!snapshots) return std::unexpected(snapshots.error());
-    auto rate = parse_bytes(rate_);
+    auto rate = parse_byte_size(rate_);
     if (!rate) return std::unexpected(rate.error());
     options_.duration_ns = *duration;
     options_.sampling.snapshot_ns = *snapshots;

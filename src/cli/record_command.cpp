@@ -32,6 +32,7 @@ constexpr const char* kExamples =
     "  assay record -- ./server --threads 4              start it and profile it to its end\n"
     "  assay record --port 8000 --load 'http://127.0.0.1:8000/ -c 50'    and drive it meanwhile\n"
     "  assay record --port 8000 --load 'wrk -t1 -c50 -d60 http://127.0.0.1:8000/'\n"
+    "  assay record --port 8000 --heap                   and sample what it allocates\n"
     "  assay record --load http://127.0.0.1:8000/ --for 10s -- ./server  start, drive, stop it\n"
     "\n"
     "Ctrl-C ends the capture early and keeps everything. The report is printed at the end; the "
@@ -108,6 +109,11 @@ class RecordCommand final : public Command {
                      "How events are recorded: auto (default: bpf where it may be used), bpf, perf")
         ->check(CLI::IsMember({"auto", "bpf", "perf"}))
         ->type_name("BACKEND");
+    parser->add_flag("--heap", heap_, "Sample allocations as well: what lives, what leaks");
+    parser
+        ->add_option("--heap-rate", heap_rate_,
+                     "With --heap: mean bytes between sampled allocations (default 512k)")
+        ->type_name("BYTES");
     parser->add_flag("--overwrite", options_.overwrite, "Replace the run file if it exists");
     parser->add_flag("--no-wakeups", no_wakeups_,
                      "Do not trace wake-ups: cheaper on very switch-heavy servers");
@@ -165,6 +171,13 @@ class RecordCommand final : public Command {
                        : backend_ == "perf" ? session::Backend::perf
                                             : session::Backend::automatic;
     options_.wakeups = !no_wakeups_;
+    if (heap_) {
+      auto rate = parse_byte_size(heap_rate_);
+      if (!rate) return std::unexpected(rate.error());
+      options_.heap = session::HeapSampling{};
+      options_.heap->rate_bytes = *rate;
+      options_.heap->alone = false;
+    }
     options_.source = !no_source_;
     if (const char* check = getenv("ASSAY_BPF_CHECK")) options_.bpf_check = wanted_check(check);
     options_.output = output_.empty() ? default_output(options_.target_text) : output_;
@@ -189,6 +202,8 @@ class RecordCommand final : public Command {
     if (!quiet_) {
       int shown = show_report();
       if (code == kDone) code = shown;
+      for (int64_t pause : outcome.pauses_ns)
+        say(stderr, "one thread of the target was held for {}\n", format_duration(pause));
       say(stderr, "run file: {}   (assay report {})\n", options_.output, options_.output);
     }
     return code;
@@ -229,7 +244,9 @@ class RecordCommand final : public Command {
   std::string output_;
   std::string out_dir_;
   std::string backend_ = "auto";
+  std::string heap_rate_ = "512k";
   int frequency_ = 99;
+  bool heap_ = false;
   bool no_wakeups_ = false;
   bool no_source_ = false;
   bool quiet_ = false;

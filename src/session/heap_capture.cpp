@@ -84,7 +84,7 @@ Result<void> HeapCapture::attach(const std::vector<pid_t>& pids) {
 
 // Children that were forked since: each has to be attached to for itself.
 void HeapCapture::attach_newcomers() {
-  if (!attaches_ || ended_) return;
+  if (!attaches_ || ended_ || !sampling_.alone) return;
   for (pid_t pid : parts_->tracker.pids()) {
     if (sources_.contains(pid) || refused_.contains(pid)) continue;
     if (auto attached = attach_one(pid); !attached) refused_.emplace(pid, attached.error());
@@ -150,7 +150,8 @@ void HeapCapture::find_channels(TimeNs now) {
         (::stat(entry.path().c_str(), &file) != 0 || file.st_ino == known->second.channel->inode()))
       continue;
     auto channel = capture::HeapChannel::open(entry.path().string());
-    if (!channel) continue;  // being made just now
+    if (!channel) continue;          // being made just now
+    ::unlink(entry.path().c_str());  // both sides have it mapped; nothing is left behind
     // Another program in the same process has a channel of its own.
     if (known != sources_.end() && evidence_) {
       known->second.channel->drain(
@@ -170,13 +171,14 @@ void HeapCapture::look_at_program(pid_t pid, Source& source, TimeNs now) {
   if (source.exe == *exe) return;
   bool replaced = !source.exe.empty();
   source.exe = *exe;
-  if (replaced) {
+  if (replaced) evidence_->forget(pid);
+  if (replaced && sampling_.alone) {
     auto comm = parts_->proc.comm(pid, pid);
     parts_->tracker.on_exec(pid, comm ? *comm : "", now);
-    evidence_->forget(pid);
     spaces_->executed(pid);
+    spaces_->load(pid);
   }
-  if (replaced || !spaces_->knows(pid)) spaces_->load(pid);
+  if (!spaces_->knows(pid)) spaces_->load(pid);
 }
 
 void HeapCapture::drain() {

@@ -21,33 +21,6 @@ constexpr uint64_t kReturnTo = 8192;   // offset in the stack, which is not code
 constexpr int64_t kCallNs = 10 * kNsPerSecond;
 constexpr size_t kMostVectorBytes = 16 << 10;
 
-// Errors by which the kernel marks a call that it will take up again.
-constexpr int64_t kRestartSys = -512, kRestartNoIntr = -513, kRestartNoHand = -514,
-                  kRestartBlock = -516;
-
-bool is_restart(int64_t result) {
-  return result == kRestartSys || result == kRestartNoIntr || result == kRestartNoHand ||
-         result == kRestartBlock;
-}
-
-// Calls that answer a mere stop with EINTR (sockets do so when they have a timeout), have done
-// nothing then, and may begin again.
-bool may_begin_again(int64_t number) {
-  switch (number) {
-    case SYS_epoll_wait:
-    case SYS_epoll_pwait:
-    case SYS_epoll_pwait2:
-    case SYS_accept:
-    case SYS_accept4:
-    case SYS_recvfrom:
-    case SYS_recvmsg:
-    case SYS_read:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // Those that a fault raises, by which calls come back and real faults are seen.
 uint64_t all_but_faults() {
   uint64_t faults = 0;
@@ -63,15 +36,6 @@ bool write_memory(pid_t pid, uint64_t address, const void* data, size_t size) {
 }
 
 }  // namespace
-
-bool HijackedThread::in_restartable_syscall(pid_t tid) {
-  user_regs_struct registers{};
-  if (!read_registers(tid, registers)) return false;
-  auto number = static_cast<int64_t>(registers.orig_rax);
-  auto result = static_cast<int64_t>(registers.rax);
-  if (number < 0) return false;
-  return is_restart(result) || (may_begin_again(number) && result == -EINTR);
-}
 
 Result<void> HijackedThread::take(uint64_t rewind_to) {
   if (!read_registers(tid_, saved_)) return fail_errno("registers cannot be read");
@@ -206,24 +170,6 @@ std::string HijackedThread::read_text(uint64_t address) const {
   return text.substr(0, text.find('\0'));
 }
 
-// The kernel takes up most interrupted calls by itself. The others, where no signal is the reason,
-// are made to begin again.
-void HijackedThread::begin_again(user_regs_struct& registers) const {
-  auto number = static_cast<int64_t>(registers.orig_rax);
-  if (!may_begin_again(number) || static_cast<int64_t>(registers.rax) != -EINTR) return;
-  auto status = os::ProcFs().read(fmt::format("{}/task/{}/status", pid_, tid_));
-  uint64_t pending = 0;
-  for (const char* field : {"SigPnd:\t", "ShdPnd:\t"}) {
-    size_t at = status ? status->find(field) : std::string::npos;
-    if (at != std::string::npos)
-      pending |= std::strtoull(status->c_str() + at + std::strlen(field), nullptr, 16);
-  }
-  if ((pending & ~mask_) != 0) return;  // a handler is to run, and EINTR is right
-  registers.rax = registers.orig_rax;
-  registers.rip -= 2;
-  registers.orig_rax = static_cast<unsigned long long>(-1);
-}
-
 Result<void> HijackedThread::restore() {
   if (!taken_) return {};
   taken_ = false;
@@ -232,7 +178,7 @@ Result<void> HijackedThread::restore() {
   if (stack_ != 0 && !own_stack_) (void)syscall(SYS_munmap, {stack_, kStackBytes});
   if (tracees_.gone()) return fail("the target ended meanwhile");
   user_regs_struct final = saved_;
-  begin_again(final);
+  begin_call_again(pid_, tid_, mask_, final);
   iovec io{vectors_.data(), vectors_.size()};
   bool vectors = ptrace(PTRACE_SETREGSET, tid_, NT_X86_XSTATE, &io) == 0;
   bool whole = write_registers(tid_, final) && vectors &&

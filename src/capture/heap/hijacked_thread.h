@@ -37,15 +37,11 @@ class HijackedThread {
   // Everything back; the thread runs on.
   Result<void> restore();
 
-  // Whether the thread stands in a system call that the kernel will go on with.
-  static bool in_restartable_syscall(pid_t tid);
-
  private:
   bool use_own_stack();
   Result<void> make_stack();
   // Runs the thread until it stops with this signal.
   Result<void> run_to(const user_regs_struct& registers, int signal, int request);
-  void begin_again(user_regs_struct& registers) const;
 
   Tracees& tracees_;
   pid_t pid_, tid_;

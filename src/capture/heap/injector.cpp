@@ -125,7 +125,8 @@ class ThreadTaker {
     if (!tracees.interrupt(tid)) return false;
     auto event = tracees.wait(monotonic_ns() + kInterruptNs);
     if (!event || event->stop != Tracees::Stop::interrupted) return false;
-    if (!HijackedThread::in_restartable_syscall(tid)) return false;
+    user_regs_struct registers{};
+    if (!read_registers(tid, registers) || !in_restartable_syscall(registers)) return false;
     return take(tracees, tid, 0, use);
   }
 
@@ -223,6 +224,24 @@ Result<void> load_library(HijackedThread& thread, const InjectionPlan& plan,
   return fail("the target could not load the sampler{}{}", why.empty() ? "" : ": ", why);
 }
 
+// Whether anybody but the target has its channel mapped: an Assay that was killed has left none.
+bool has_reader(const os::ProcFs& proc, pid_t target) {
+  auto channel_of = [&](pid_t pid) -> std::optional<uint64_t> {
+    auto maps = proc.maps(pid);
+    if (!maps) return std::nullopt;
+    for (const os::MapsEntry& entry : *maps) {
+      if (entry.path.starts_with("/memfd:assay-heap-channel")) return entry.inode;
+    }
+    return std::nullopt;
+  };
+  auto own = channel_of(target);
+  if (!own) return true;  // cannot be told: believe the sampler
+  for (pid_t pid : proc.pids()) {
+    if (pid != target && channel_of(pid) == own) return true;
+  }
+  return false;
+}
+
 Error attach_error(uint64_t code) {
   if (code == 1)
     return {"its allocator is linked into the program: a sampler outside would see nothing",
@@ -259,6 +278,7 @@ Result<Injected> inject(pid_t pid, const InjectOptions& options) {
   if (!bytes) return std::unexpected(bytes.error());
   Injected injected;
   injected.allocator = plan->allocator;
+  bool is_orphaned = plan->library_base != 0 && !has_reader(proc, pid);
   ThreadTaker taker(*plan);
   auto pause = taker.run([&](HijackedThread& thread) -> Result<void> {
     if (plan->library_base == 0) {
@@ -271,11 +291,12 @@ Result<Injected> inject(pid_t pid, const InjectOptions& options) {
     auto channel =
         HeapChannel::create_in(std::move(memory->here), options.ring_bytes, options.rate_bytes);
     Result<uint64_t> code = 0;
+    auto fd = static_cast<uint64_t>(memory->remote);
     if (channel) {
-      code = thread.call(plan->library_base + functions->attach,
-                         {static_cast<uint64_t>(memory->remote)});
+      if (is_orphaned) (void)thread.call(plan->library_base + functions->detach, {});
+      code = thread.call(plan->library_base + functions->attach, {fd});
     }
-    (void)thread.syscall(SYS_close, {static_cast<uint64_t>(memory->remote)});
+    (void)thread.syscall(SYS_close, {fd});
     if (!channel) return std::unexpected(channel.error());
     if (!code) return std::unexpected(code.error());
     if (static_cast<uint32_t>(*code) != 0)

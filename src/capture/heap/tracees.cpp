@@ -2,6 +2,8 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
+#include <cstring>
 
 #include <elf.h>
 #include <fcntl.h>
@@ -77,6 +79,46 @@ bool write_registers(pid_t tid, const user_regs_struct& registers) {
   return ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &io) == 0;
 }
 
+namespace {
+
+// Errors by which the kernel marks a call that it will take up again.
+constexpr int64_t kRestartSys = -512, kRestartNoIntr = -513, kRestartNoHand = -514,
+                  kRestartBlock = -516;
+
+// What has changed something although it says that it was interrupted.
+bool may_begin_again(int64_t number) {
+  return number != SYS_close && number != SYS_connect;
+}
+
+}  // namespace
+
+bool in_restartable_syscall(const user_regs_struct& registers) {
+  auto number = static_cast<int64_t>(registers.orig_rax);
+  auto result = static_cast<int64_t>(registers.rax);
+  if (number < 0) return false;
+  bool by_kernel = result == kRestartSys || result == kRestartNoIntr || result == kRestartNoHand ||
+                   result == kRestartBlock;
+  return by_kernel || (result == -EINTR && may_begin_again(number));
+}
+
+bool begin_call_again(pid_t pid, pid_t tid, uint64_t mask, user_regs_struct& registers) {
+  auto number = static_cast<int64_t>(registers.orig_rax);
+  if (number < 0 || !may_begin_again(number) || static_cast<int64_t>(registers.rax) != -EINTR)
+    return false;
+  auto status = os::ProcFs().read(fmt::format("{}/task/{}/status", pid, tid));
+  uint64_t pending = 0;
+  for (const char* field : {"SigPnd:\t", "ShdPnd:\t"}) {
+    size_t at = status ? status->find(field) : std::string::npos;
+    if (at != std::string::npos)
+      pending |= std::strtoull(status->c_str() + at + std::strlen(field), nullptr, 16);
+  }
+  if ((pending & ~mask) != 0) return false;  // a handler is to run, and EINTR is right
+  registers.rax = registers.orig_rax;
+  registers.rip -= 2;
+  registers.orig_rax = static_cast<unsigned long long>(-1);
+  return true;
+}
+
 Result<void> Breakpoint::insert() {
   UniqueFd memory(::open(fmt::format("/proc/{}/mem", pid_).c_str(), O_RDWR | O_CLOEXEC));
   if (!memory.valid() || pread(memory.get(), &original_, 1, static_cast<off_t>(address_)) != 1) {
@@ -142,6 +184,7 @@ bool Tracees::interrupt(pid_t tid) {
 }
 
 bool Tracees::resume(pid_t tid, int request, int signal) {
+  stopped_.erase(tid);
   return ptrace(static_cast<__ptrace_request>(request), tid, nullptr,
                 reinterpret_cast<void*>(static_cast<intptr_t>(signal))) == 0;
 }
@@ -172,7 +215,9 @@ std::optional<Tracees::Event> Tracees::wait(TimeNs deadline) {
     int patience = alarm_ != nullptr ? 0 : WNOHANG;
     pid_t tid = waitpid(-1, &status, __WALL | __WNOTHREAD | patience);
     if (tid > 0) {
-      if (auto event = sort_out(tid, status)) return event;
+      auto event = sort_out(tid, status);
+      if (event) stopped_.insert(event->tid);
+      if (event) return event;
       continue;
     }
     if (tid < 0 && errno == ECHILD) gone_ = true;
@@ -225,22 +270,33 @@ std::optional<Tracees::Event> Tracees::sort_out(pid_t tid, int status) {
   return std::nullopt;
 }
 
+void Tracees::let_go_stopped(const Event& event) {
+  user_regs_struct registers{};
+  uint64_t mask = 0;
+  bool known = read_registers(event.tid, registers) &&
+               ptrace(PTRACE_GETSIGMASK, event.tid, sizeof mask, &mask) == 0;
+  if (known && event.stop == Stop::breakpoint) {
+    registers.rip = breakpoint_->address();
+    write_registers(event.tid, registers);
+  }
+  if (known && event.stop == Stop::interrupted &&
+      begin_call_again(pid_, event.tid, mask, registers)) {
+    write_registers(event.tid, registers);
+  }
+  // An interrupt that is still to come is forgotten with it.
+  release(event.tid, event.stop == Stop::signal ? event.signal : 0);
+}
+
 void Tracees::release_all() {
   owned_ = 0;
-  TimeNs deadline = monotonic_ns() + kReleaseNs;
+  // Who stands stopped was interrupted by us and not taken.
+  for (pid_t tid : std::set<pid_t>(stopped_)) let_go_stopped({tid, Stop::interrupted, 0});
   for (pid_t tid : std::set<pid_t>(seized_)) interrupt(tid);
+  TimeNs deadline = monotonic_ns() + kReleaseNs;
   while ((!seized_.empty() || !children_.empty()) && !gone_) {
     auto event = wait(deadline);
     if (!event) break;
-    if (event->stop == Stop::breakpoint) {
-      user_regs_struct registers{};
-      if (read_registers(event->tid, registers)) {
-        registers.rip = breakpoint_->address();
-        write_registers(event->tid, registers);
-      }
-    }
-    // Its interrupt is still to come; letting it go forgets that.
-    release(event->tid, event->stop == Stop::signal ? event->signal : 0);
+    let_go_stopped(*event);
   }
 }
 

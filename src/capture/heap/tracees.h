@@ -74,17 +74,26 @@ class Tracees {
  private:
   std::optional<Event> sort_out(pid_t tid, int status);
   void let_go_child(pid_t child);
+  void let_go_stopped(const Event& event);
   bool at_breakpoint(pid_t tid) const;
 
   const os::ProcFs& proc_;
   pid_t pid_;
   pid_t owned_ = 0;
   std::set<pid_t> seized_;
+  std::set<pid_t> stopped_;   // of them: stopped, and handed over or not yet resumed
   std::set<pid_t> children_;  // forked meanwhile; to be let go when they stop
   Breakpoint* breakpoint_ = nullptr;
   void* alarm_ = nullptr;  // timer_t: looks at the clock while waiting
   bool gone_ = false;
 };
+
+// Most interrupted system calls are taken up again by the kernel. The others answer a mere stop
+// with EINTR; having done nothing, they are made to begin again, unless a signal is the reason.
+// `mask` is the thread's own. False: the registers stay as they are.
+bool begin_call_again(pid_t pid, pid_t tid, uint64_t mask, user_regs_struct& registers);
+// Whether a system call that was interrupted will go on, by the kernel or by the function above.
+bool in_restartable_syscall(const user_regs_struct& registers);
 
 bool read_registers(pid_t tid, user_regs_struct& registers);
 bool write_registers(pid_t tid, const user_regs_struct& registers);

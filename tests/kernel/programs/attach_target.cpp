@@ -1,6 +1,6 @@
-// heap_attach_target: programs that an injector must not harm, each of which checks itself.
+// attach_target: programs that an injector must not harm, each of which checks itself.
 //
-//   heap_attach_target busy|idle|forking|dlopening|signals|threads
+//   prog_attach_target busy|idle|forking|dlopening|signals|threads
 //
 // Runs until SIGTERM, then prints one line of JSON: what it did ("rounds") and what went wrong
 // ("faults", with the first in words), and exits 0 when nothing did. Every mode has a watch that
