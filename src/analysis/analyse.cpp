@@ -9,6 +9,7 @@
 #include "analysis/detect.h"
 #include "analysis/gain.h"
 #include "analysis/handoffs.h"
+#include "analysis/heap_findings.h"
 #include "analysis/idle_judge.h"
 #include "analysis/verdict.h"
 #include "analysis/vitals.h"
@@ -172,6 +173,12 @@ void measure_quality(const Passes& passes, Report& report) {
       ratio(static_cast<double>(quality.lost_records),
             static_cast<double>(quality.samples + quality.waits + quality.lost_records));
   quality.limits = limits_of(quality);
+  if (passes.run.info.backend == "heap") {  // nothing of time was asked for
+    uint64_t taken = report.heap.allocated.samples;
+    quality.limits.clear();
+    quality.lost_share = ratio(static_cast<double>(quality.lost_records),
+                               static_cast<double>(taken + quality.lost_records));
+  }
 }
 
 int64_t busy_of(const Report& report, const std::set<std::string>& serving) {
@@ -233,6 +240,9 @@ Result<Report> analyse(const run::Reader& reader, const Options& options) {
       passes.locks.finish(options.max_locks, report.window_ns, report.thread_time.busy_ns());
   report.quality.accounting = times.accounting;
   report.quality.own_cost = *own_cost;
+  auto heap = summarise_heap(reader, passes.tree, passes.selected, options.max_heap_sites);
+  if (!heap) return std::unexpected(heap.error());
+  report.heap = std::move(*heap);
   measure_quality(passes, report);
   for (const RuleError& error : rules.errors) report.rule_errors.push_back(error.text());
   passes.shapes.finish(report.vitals);
@@ -254,6 +264,7 @@ Result<Report> analyse(const run::Reader& reader, const Options& options) {
                       busy_of(report, serving),
                       options.source};
   report.findings = detect(passes.rules.detectors, input);
+  for (Diagnosis& finding : heap_findings(report)) report.findings.push_back(std::move(finding));
   report.verdict = decide(report);
   add_gains(report);
   sort_findings(report);

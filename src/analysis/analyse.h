@@ -29,6 +29,7 @@ struct Options {
   size_t max_paths = 50;
   size_t max_waits = 50;
   size_t max_locks = 30;
+  size_t max_heap_sites = 200;
   // Null: the built-in rules.
   const RuleSet* rules = nullptr;
   std::vector<std::string> suspects;  // regular expressions to be confirmed or refuted

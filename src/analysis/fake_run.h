@@ -101,6 +101,14 @@ class FakeRun : public run::Reader {
     return it->second;
   }
 
+  // One sampled allocation; never freed when `freed_at` is not given.
+  void add_alloc(model::ThreadId thread, model::StackId stack, TimeNs time, uint64_t size,
+                 uint64_t rate, TimeNs freed_at = INT64_MAX) {
+    contents_.has_heap = true;
+    heap_allocs_.push_back({time, thread, stack, heap_allocs_.size(), size, rate, {}});
+    if (freed_at != INT64_MAX) heap_frees_.push_back({freed_at, thread, heap_allocs_.back().id});
+  }
+
   void add_sample(model::ThreadId thread, model::StackId stack, TimeNs time, int64_t weight_ns) {
     samples_.push_back({time, thread, stack, weight_ns, 0});
   }
@@ -152,6 +160,22 @@ class FakeRun : public run::Reader {
     }
     return {};
   }
+  Result<void> for_each_heap_alloc(
+      const run::TimeRange& range,
+      const std::function<void(const model::HeapAlloc&)>& visit) const override {
+    for (const model::HeapAlloc& row : heap_allocs_) {
+      if (row.time >= range.begin_ns && row.time < range.end_ns) visit(row);
+    }
+    return {};
+  }
+  Result<void> for_each_heap_free(
+      const run::TimeRange& range,
+      const std::function<void(const model::HeapFree&)>& visit) const override {
+    for (const model::HeapFree& row : heap_frees_) {
+      if (row.time >= range.begin_ns && row.time < range.end_ns) visit(row);
+    }
+    return {};
+  }
   Result<std::vector<model::Point>> points(model::SeriesId series) const override {
     return points_.at(series.value);
   }
@@ -190,6 +214,8 @@ class FakeRun : public run::Reader {
   run::Contents contents_;
   std::map<std::string, model::FrameId> frames_;
   std::map<model::StackNode, model::StackId> stacks_;
+  std::vector<model::HeapAlloc> heap_allocs_;
+  std::vector<model::HeapFree> heap_frees_;
   std::vector<model::Sample> samples_;
   std::vector<model::Wait> waits_;
   std::vector<std::vector<model::Point>> points_;

@@ -59,6 +59,7 @@ Gain at_most(double bound, std::string_view remark) {
 Gain gain_of(const Report& report, const Diagnosis& f) {
   const std::string& kind = report.verdict.kind;
   const Vitals& v = report.vitals;
+  if (f.cause == "memory") return {std::nullopt, "memory: no bound on throughput follows from it"};
   if (f.withholds) return {std::nullopt, "unknown: it makes the other numbers unreliable"};
   if (kind == "withheld") return {std::nullopt, "unknown while the verdict is withheld"};
   bool on_cpu = f.of == "CPU time", waiting = f.of == "busy time";

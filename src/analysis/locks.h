@@ -1,9 +1,10 @@
 // Locks: what was waited for at each futex, who waited and who was waited for.
 //
 // A lock is one futex address of one process, named by its data symbol, where it has one, and by
-// the call site that waits for it (the first frame that is neither the C nor the C++ library's). Only waits of kind lock count: a condition
-// variable is told apart by its callers, never by the symbol of a mutex nearby. In: placed waits.
-// Out: LockSummary rows, longest total wait first. `tree` must outlive it. Failures: none.
+// the call site that waits for it (the first frame that is neither the C nor the C++ library's).
+// Only waits of kind lock count: a condition variable is told apart by its callers, never by the
+// symbol of a mutex nearby. In: placed waits. Out: LockSummary rows, longest total wait first.
+// `tree` must outlive it. Failures: none.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/categories.h"
+#include "analysis/heap_summary.h"
 #include "analysis/locks.h"
 #include "analysis/profile.h"
 #include "analysis/quality.h"
@@ -128,6 +129,7 @@ struct Report {
   OffCpuProfile off_cpu;
   std::vector<CategoryShare> categories;
   std::vector<LockSummary> locks;
+  HeapSummary heap;
   Workload workload;
   Vitals vitals;
   Verdict verdict;

@@ -42,6 +42,23 @@ Result<int64_t> parse_duration_ns(std::string_view text) {
   return fail("'{}' is not a duration: write for example 500ms, 30s, 2m or 1h", text);
 }
 
+Result<uint64_t> parse_byte_size(std::string_view text) {
+  constexpr size_t kMostDigits = 12;
+  size_t digits = 0;
+  uint64_t value = 0;
+  for (; digits < text.size() && text[digits] >= '0' && text[digits] <= '9'; ++digits) {
+    if (digits == kMostDigits) return fail("{} is too many bytes", text);
+    value = value * 10 + static_cast<uint64_t>(text[digits] - '0');
+  }
+  std::string_view unit = text.substr(digits);
+  bool kibi = unit == "k" || unit == "K" || unit == "KiB";
+  bool mebi = unit == "m" || unit == "M" || unit == "MiB";
+  bool bytes = unit.empty() || unit == "B";
+  if (digits == 0 || value == 0 || !(kibi || mebi || bytes))
+    return fail("'{}' is no number of bytes, such as 512k or 1M", text);
+  return value << (kibi ? 10 : mebi ? 20 : 0);
+}
+
 std::string format_duration(int64_t ns) {
   if (ns < 0) return "-" + format_duration(-ns);
   double value = static_cast<double>(ns);

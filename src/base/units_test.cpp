@@ -45,5 +45,14 @@ TEST(FormatQuantities, AreShort) {
   EXPECT_EQ(format_percent(1.0), "100 %");
 }
 
+TEST(ParseByteSize, TakesBinaryMultiples) {
+  EXPECT_EQ(*parse_byte_size("512k"), 512u << 10);
+  EXPECT_EQ(*parse_byte_size("1M"), 1u << 20);
+  EXPECT_EQ(*parse_byte_size("64KiB"), 64u << 10);
+  EXPECT_EQ(*parse_byte_size("4096"), 4096u);
+  for (const char* wrong : {"", "k", "0", "-1", "1.5M", "12x", "99999999999999999999"})
+    EXPECT_FALSE(parse_byte_size(wrong)) << wrong;
+}
+
 }  // namespace
 }  // namespace assay

@@ -23,6 +23,7 @@ constexpr const char* kExamples =
     "  assay record -- ./server --threads 4     start a server and profile it until it ends\n"
     "  assay report redis.assay                 read the run again\n"
     "  assay view redis.assay                   look at it in the browser\n"
+    "  assay heap --port 8000                   what its memory is made of, and what leaks\n"
     "  assay sql redis.assay \"SELECT * FROM thread\"\n"
     "  assay doctor --port 8000                 what this machine allows, and what mends the rest\n"
     "\n"
@@ -78,6 +79,7 @@ int run(int argc, char** argv) {
   app.get_formatter()->column_width(34);
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(make_record_command(app));
+  commands.push_back(make_heap_command(app));
   commands.push_back(make_report_command(app));
   commands.push_back(make_view_command(app));
   commands.push_back(make_export_command(app));

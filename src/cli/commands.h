@@ -36,6 +36,7 @@ class Command {
 };
 
 std::unique_ptr<Command> make_record_command(CLI::App& app);
+std::unique_ptr<Command> make_heap_command(CLI::App& app);
 std::unique_ptr<Command> make_report_command(CLI::App& app);
 std::unique_ptr<Command> make_diff_command(CLI::App& app);
 std::unique_ptr<Command> make_stat_command(CLI::App& app);

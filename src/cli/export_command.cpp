@@ -20,6 +20,7 @@ constexpr const char* kExamples =
     "  assay export run.assay -o run.pb.gz && go tool pprof -http :8080 run.pb.gz\n"
     "  assay export run.assay --format folded --split process -o stacks/\n"
     "  assay export run.assay --format speedscope --thread worker -o run.speedscope.json\n"
+    "  assay export heap.assay --metric inuse_space -o heap.svg    the live heap\n"
     "  assay export run.assay --format tsv --from 2s --to 3s | head\n"
     "\n"
     "Times are in ns, except where the format has its own unit. Formats: docs/export.md.";
@@ -39,13 +40,15 @@ class ExportCommand final : public Command {
     parser
         ->add_option("--format", format_,
                      "pprof, folded, svg, speedscope, firefox, perf-script,\n"
-                     "collapsed-by-second, csv or tsv (default: by the output's suffix)")
+                     "collapsed-by-second, csv, tsv or gperftools-heap (default: by the output's\n"
+                     "suffix)")
         ->type_name("FORMAT");
     parser->add_option("-o,--output", output_, "File to write, or directory with --split")
         ->type_name("FILE");
     parser
         ->add_option("--metric", metric_,
-                     "cpu, off, wall, lock, runqueue, samples or waits (default cpu)")
+                     "cpu, off, wall, lock, runqueue, samples or waits (default cpu); of the heap\n"
+                     "inuse_space, inuse_objects, alloc_space or alloc_objects")
         ->type_name("METRIC");
     add_selection(*parser);
     parser->add_option("--by", grouping_, "Group by none, process, pool or thread (svg, folded)")
@@ -110,14 +113,15 @@ class ExportCommand final : public Command {
       return fail_with_remedy(
           format_.empty() ? "which format?" : fmt::format("'{}' is no format", format_),
           "--format pprof|folded|svg|speedscope|firefox|perf-script|"
-          "collapsed-by-second|csv|tsv");
+          "collapsed-by-second|csv|tsv|gperftools-heap");
     }
     options_.format = *format;
     if (!metric_.empty()) {
       options_.metric = formats::parse_metric(metric_);
       if (!options_.metric) {
         return fail_with_remedy(fmt::format("'{}' is no metric", metric_),
-                                "--metric cpu|off|wall|lock|runqueue|samples|waits");
+                                "--metric cpu|off|wall|lock|runqueue|samples|waits|inuse_space|"
+                                "inuse_objects|alloc_space|alloc_objects");
       }
     }
     auto from = parse_time(from_);

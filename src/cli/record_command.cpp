@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <atomic>
-#include <ctime>
 #include <filesystem>
 
 #include <fmt/core.h>
@@ -9,6 +8,7 @@
 #include "analysis/analyse.h"
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/default_output.h"
 #include "cli/out_dir.h"
 #include "cli/source_files.h"
 #include "cli/stop_signals.h"
@@ -32,28 +32,12 @@ constexpr const char* kExamples =
     "  assay record -- ./server --threads 4              start it and profile it to its end\n"
     "  assay record --port 8000 --load 'http://127.0.0.1:8000/ -c 50'    and drive it meanwhile\n"
     "  assay record --port 8000 --load 'wrk -t1 -c50 -d60 http://127.0.0.1:8000/'\n"
+    "  assay record --port 8000 --heap                   and sample what it allocates\n"
     "  assay record --load http://127.0.0.1:8000/ --for 10s -- ./server  start, drive, stop it\n"
     "\n"
     "Ctrl-C ends the capture early and keeps everything. The report is printed at the end; the "
     "run\n"
     "file can be read again with `assay report` and `assay sql`.";
-
-std::string default_output(const std::string& target) {
-  std::string name;
-  for (char c : target) {
-    bool kept = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_';
-    if (kept) name += c;
-    if (!kept && !name.empty() && name.back() != '-') name += '-';
-  }
-  constexpr size_t kLongest = 40;
-  name = name.substr(0, kLongest);
-  char stamp[32];
-  std::time_t now = std::time(nullptr);
-  std::tm local{};
-  localtime_r(&now, &local);
-  std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
-  return fmt::format("{}-{}.assay", name.empty() ? "run" : name, stamp);
-}
 
 std::string progress_text(const session::RecordProgress& state) {
   int64_t elapsed = std::max<int64_t>(0, state.now - state.begin);
@@ -125,6 +109,11 @@ class RecordCommand final : public Command {
                      "How events are recorded: auto (default: bpf where it may be used), bpf, perf")
         ->check(CLI::IsMember({"auto", "bpf", "perf"}))
         ->type_name("BACKEND");
+    parser->add_flag("--heap", heap_, "Sample allocations as well: what lives, what leaks");
+    parser
+        ->add_option("--heap-rate", heap_rate_,
+                     "With --heap: mean bytes between sampled allocations (default 512k)")
+        ->type_name("BYTES");
     parser->add_flag("--overwrite", options_.overwrite, "Replace the run file if it exists");
     parser->add_flag("--no-wakeups", no_wakeups_,
                      "Do not trace wake-ups: cheaper on very switch-heavy servers");
@@ -182,6 +171,13 @@ class RecordCommand final : public Command {
                        : backend_ == "perf" ? session::Backend::perf
                                             : session::Backend::automatic;
     options_.wakeups = !no_wakeups_;
+    if (heap_) {
+      auto rate = parse_byte_size(heap_rate_);
+      if (!rate) return std::unexpected(rate.error());
+      options_.heap = session::HeapSampling{};
+      options_.heap->rate_bytes = *rate;
+      options_.heap->alone = false;
+    }
     options_.source = !no_source_;
     if (const char* check = getenv("ASSAY_BPF_CHECK")) options_.bpf_check = wanted_check(check);
     options_.output = output_.empty() ? default_output(options_.target_text) : output_;
@@ -206,6 +202,8 @@ class RecordCommand final : public Command {
     if (!quiet_) {
       int shown = show_report();
       if (code == kDone) code = shown;
+      for (int64_t pause : outcome.pauses_ns)
+        say(stderr, "one thread of the target was held for {}\n", format_duration(pause));
       say(stderr, "run file: {}   (assay report {})\n", options_.output, options_.output);
     }
     return code;
@@ -246,7 +244,9 @@ class RecordCommand final : public Command {
   std::string output_;
   std::string out_dir_;
   std::string backend_ = "auto";
+  std::string heap_rate_ = "512k";
   int frequency_ = 99;
+  bool heap_ = false;
   bool no_wakeups_ = false;
   bool no_source_ = false;
   bool quiet_ = false;

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "formats/firefox/write_firefox.h"
 #include "formats/folded/write_folded.h"
+#include "formats/gperftools/write_gperftools_heap.h"
 #include "formats/output.h"
 #include "formats/perf/write_perf_script.h"
 #include "formats/pprof/write_pprof.h"
@@ -33,7 +34,8 @@ constexpr std::array<FormatRow, kFormatCount> kFormats{{{"pprof", ".pb.gz"},
                                                         {"perf-script", ".perf.txt"},
                                                         {"collapsed-by-second", ".by-second.tsv"},
                                                         {"csv", ".csv"},
-                                                        {"tsv", ".tsv"}}};
+                                                        {"tsv", ".tsv"},
+                                                        {"gperftools-heap", ".heap"}}};
 
 bool has_any(const std::vector<TotalRow>& rows, Metric metric) {
   return std::any_of(rows.begin(), rows.end(),
@@ -44,14 +46,11 @@ std::string subtitle(const SelectedRun& run, const FlameTree& tree, Metric metri
                      const Selection& selection) {
   const model::RunInfo& info = run.contents().info;
   int64_t total = tree.nodes()[0].total;
-  std::string text =
-      is_time(metric) ? format_duration(total) : format_count(static_cast<uint64_t>(total));
+  std::string text = metric_value(metric, total);
   text += fmt::format(" in {}", format_duration(run.end_ns() - run.begin_ns()));
   if (tree.nodes()[0].base_total > 0) {
     int64_t before = tree.nodes()[0].base_total;
-    text +=
-        fmt::format(", before {}", is_time(metric) ? format_duration(before)
-                                                   : format_count(static_cast<uint64_t>(before)));
+    text += fmt::format(", before {}", metric_value(metric, before));
   }
   if (!info.target.empty()) text += " · " + info.target;
   for (const std::string& process : selection.processes) text += " · " + process;
@@ -108,8 +107,29 @@ Result<void> write_tree(SelectedRun& run, const ExportOptions& options, Metric m
   return {};
 }
 
+// A heap profile has nothing else to show.
+Metric default_metric(const run::Contents& contents) {
+  return contents.info.backend == "heap" ? Metric::inuse_space : Metric::cpu;
+}
+
+Result<void> check_heap(const run::Contents& contents, Format format, Metric metric) {
+  bool wants_heap = is_heap(metric) || format == Format::gperftools_heap;
+  if (wants_heap && !contents.has_heap) {
+    return fail_with_remedy("the run holds no allocations",
+                            "take them with: assay heap TARGET, or assay record --heap TARGET");
+  }
+  bool holds_heap = format == Format::folded || format == Format::svg || format == Format::pprof ||
+                    format == Format::gperftools_heap;
+  if (wants_heap && !holds_heap) {
+    return fail_with_remedy(fmt::format("{} holds times, not allocations", format_name(format)),
+                            "--format pprof, folded, svg or gperftools-heap");
+  }
+  return {};
+}
+
 Result<void> write(SelectedRun& run, const ExportOptions& options, Output& output) {
-  Metric metric = options.metric.value_or(Metric::cpu);
+  Metric metric = options.metric.value_or(default_metric(run.contents()));
+  if (auto fits = check_heap(run.contents(), options.format, metric); !fits) return fits;
   switch (options.format) {
     case Format::folded:
     case Format::svg:
@@ -121,6 +141,12 @@ Result<void> write(SelectedRun& run, const ExportOptions& options, Output& outpu
         metric = Metric::off;
       }
       return write_pprof(run, *rows, metric, output);
+    }
+    case Format::gperftools_heap: {
+      auto rows = sum_up(run);
+      if (!rows) return std::unexpected(rows.error());
+      write_gperftools_heap(run, *rows, output);
+      return {};
     }
     case Format::speedscope:
       return write_speedscope(run, options.metric, output);

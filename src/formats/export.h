@@ -26,8 +26,9 @@ enum class Format : uint8_t {
   by_second,
   csv,
   tsv,
+  gperftools_heap,
 };
-inline constexpr int kFormatCount = 9;
+inline constexpr int kFormatCount = 10;
 
 std::string_view format_name(Format format);    // "perf-script"
 std::string_view format_suffix(Format format);  // ".pb.gz"
@@ -36,7 +37,7 @@ std::optional<Format> format_of_file(std::string_view path);  // by its suffix
 
 struct ExportOptions {
   Format format = Format::folded;
-  std::optional<Metric> metric;  // not set: cpu, or all where a format holds several
+  std::optional<Metric> metric;  // not set: cpu (of a heap profile inuse_space), or all
   Selection selection;
   Grouping grouping = Grouping::process;
   bool inverted = false;

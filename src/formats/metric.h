@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace assay::formats {
@@ -15,12 +16,20 @@ enum class Metric : uint8_t {
   runqueue,  // ns runnable without a CPU
   samples,   // on-CPU samples
   waits,     // times that a thread blocked
+  // Of sampled allocations, estimated: what was allocated, and what of it is still held.
+  inuse_space,
+  inuse_objects,
+  alloc_space,
+  alloc_objects,
 };
-inline constexpr int kMetricCount = 7;
+inline constexpr int kMetricCount = 11;
 
-std::string_view metric_name(Metric metric);   // "cpu"
-std::string_view metric_title(Metric metric);  // "On-CPU time"
-bool is_time(Metric metric);                   // its values are ns, else counts
+std::string_view metric_name(Metric metric);             // "cpu"
+std::string_view metric_title(Metric metric);            // "On-CPU time"
+bool is_time(Metric metric);                             // its values are ns
+bool is_heap(Metric metric);                             // of allocations
+std::string_view metric_unit(Metric metric);             // "nanoseconds", "bytes" or "count"
+std::string metric_value(Metric metric, int64_t value);  // "1.5 s", "44.0 MB", "12.3k"
 std::optional<Metric> parse_metric(std::string_view name);
 
 }  // namespace assay::formats

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/ranges.h>
 
@@ -162,6 +163,17 @@ Result<void> SelectedRun::for_each_wait(const std::function<void(const SelectedW
     if (selected.blocked_ns <= 0 && selected.runqueue_ns <= 0) return;
     selected.kind = classifier_.kind_of(wait);
     visit(selected);
+  });
+}
+
+Result<void> SelectedRun::for_each_alloc(const std::function<void(const SelectedAlloc&)>& visit) {
+  if (!contents().has_heap) return {};
+  std::unordered_set<uint64_t> freed;
+  auto done = reader_.for_each_heap_free({begin_ns_, end_ns_},
+                                         [&](const model::HeapFree& row) { freed.insert(row.id); });
+  if (!done) return done;
+  return reader_.for_each_heap_alloc({begin_ns_, end_ns_}, [&](const model::HeapAlloc& alloc) {
+    if (has(alloc.thread) && has_path(alloc.stack)) visit({alloc, !freed.contains(alloc.id)});
   });
 }
 

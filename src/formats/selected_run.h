@@ -41,6 +41,11 @@ struct SelectedWait {
   int64_t runqueue_ns = 0;  // after it
 };
 
+struct SelectedAlloc {
+  const model::HeapAlloc& alloc;
+  bool in_use = false;  // not freed when the selected time ended
+};
+
 class SelectedRun {
  public:
   static Result<std::unique_ptr<SelectedRun>> make(const run::Reader& reader,
@@ -59,6 +64,7 @@ class SelectedRun {
 
   Result<void> for_each_sample(const std::function<void(const model::Sample&)>& visit);
   Result<void> for_each_wait(const std::function<void(const SelectedWait&)>& visit);
+  Result<void> for_each_alloc(const std::function<void(const SelectedAlloc&)>& visit);
 
   // "server", or "server [worker 0]" where several processes are of that name; unique in the run.
   const std::string& process_label(model::ProcessId id) const { return labels_[id.value]; }

@@ -1,5 +1,8 @@
 #include "formats/totals.h"
 
+#include <cmath>
+#include <map>
+
 namespace assay::formats {
 namespace {
 
@@ -43,6 +46,42 @@ class RowTable {
   std::vector<uint32_t> slots_;  // 0: free, else row + 1
 };
 
+// Estimates are rounded once, when they are whole.
+struct HeapSums {
+  double inuse_bytes = 0, inuse_objects = 0, alloc_bytes = 0, alloc_objects = 0;
+};
+
+Result<void> sum_up_heap(SelectedRun& run, std::vector<TotalRow>& rows) {
+  std::map<std::pair<uint32_t, uint32_t>, HeapSums> sums;
+  std::vector<std::pair<uint32_t, uint32_t>> order;
+  auto done = run.for_each_alloc([&](const SelectedAlloc& selected) {
+    std::pair key{selected.alloc.stack.value, selected.alloc.thread.value};
+    auto [found, is_new] = sums.try_emplace(key);
+    if (is_new) order.push_back(key);
+    double objects = selected.alloc.weight();
+    double bytes = objects * static_cast<double>(selected.alloc.size_bytes);
+    found->second.alloc_bytes += bytes;
+    found->second.alloc_objects += objects;
+    if (!selected.in_use) return;
+    found->second.inuse_bytes += bytes;
+    found->second.inuse_objects += objects;
+  });
+  if (!done) return done;
+  for (const auto& key : order) {
+    const HeapSums& sum = sums[key];
+    TotalRow row;
+    row.stack = {key.first};
+    row.thread = {key.second};
+    row.heap = true;
+    row.inuse_bytes = std::llround(sum.inuse_bytes);
+    row.inuse_objects = std::llround(sum.inuse_objects);
+    row.alloc_bytes = std::llround(sum.alloc_bytes);
+    row.alloc_objects = std::llround(sum.alloc_objects);
+    rows.push_back(row);
+  }
+  return {};
+}
+
 }  // namespace
 
 int64_t TotalRow::of(Metric metric) const {
@@ -61,6 +100,14 @@ int64_t TotalRow::of(Metric metric) const {
       return samples;
     case Metric::waits:
       return waits;
+    case Metric::inuse_space:
+      return inuse_bytes;
+    case Metric::inuse_objects:
+      return inuse_objects;
+    case Metric::alloc_space:
+      return alloc_bytes;
+    case Metric::alloc_objects:
+      return alloc_objects;
   }
   return 0;
 }
@@ -83,7 +130,9 @@ Result<std::vector<TotalRow>> sum_up(SelectedRun& run) {
     row.runqueue_ns += selected.runqueue_ns;
   });
   if (!done) return std::unexpected(done.error());
-  return table.take();
+  std::vector<TotalRow> rows = table.take();
+  if (done = sum_up_heap(run, rows); !done) return std::unexpected(done.error());
+  return rows;
 }
 
 }  // namespace assay::formats

@@ -24,6 +24,8 @@ struct TotalRow {
   int64_t waits = 0;  // that blocked
   int64_t off_ns = 0;
   int64_t runqueue_ns = 0;
+  bool heap = false;  // of allocations: the rest below, rounded; else 0
+  int64_t inuse_bytes = 0, inuse_objects = 0, alloc_bytes = 0, alloc_objects = 0;
 
   int64_t of(Metric metric) const;
 };

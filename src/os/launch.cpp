@@ -63,11 +63,14 @@ bool wait_for_release(int pipe, pid_t parent) {
   }
 }
 
-[[noreturn]] void run_child(char* const* argv, int release_pipe, int error_pipe, pid_t parent) {
+[[noreturn]] void run_child(char* const* argv, char* const* environment,
+                            const std::vector<int>& inherited, int release_pipe, int error_pipe,
+                            pid_t parent) {
   ::setpgid(0, 0);
   reset_signals();
+  for (int fd : inherited) ::fcntl(fd, F_SETFD, 0);
   if (!wait_for_release(release_pipe, parent)) ::_exit(0);
-  ::execvp(argv[0], argv);
+  ::execvpe(argv[0], argv, environment);
   int code = errno;
   ssize_t ignored = ::send(error_pipe, &code, sizeof code, MSG_NOSIGNAL);
   (void)ignored;  // nothing is left to tell it to
@@ -90,9 +93,25 @@ Error exec_error(const std::string& command, int code) {
   return error;
 }
 
+// Assay's own environment with the extras in place of what has their names.
+std::vector<char*> environment_with(const std::vector<std::string>& extras) {
+  std::vector<char*> all;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    std::string_view text(*entry);
+    auto replaced = [&](const std::string& extra) {
+      return text.starts_with(std::string_view(extra).substr(0, extra.find('=') + 1));
+    };
+    if (std::none_of(extras.begin(), extras.end(), replaced)) all.push_back(*entry);
+  }
+  for (const std::string& extra : extras) all.push_back(const_cast<char*>(extra.c_str()));
+  all.push_back(nullptr);
+  return all;
+}
+
 }  // namespace
 
-Result<LaunchedProcess> LaunchedProcess::start(const std::vector<std::string>& argv) {
+Result<LaunchedProcess> LaunchedProcess::start(const std::vector<std::string>& argv,
+                                               const LaunchExtras& extras) {
   if (argv.empty() || argv[0].empty()) return fail("there is no command to run");
   auto release = make_pipe();
   if (!release) return std::unexpected(release.error());
@@ -102,6 +121,7 @@ Result<LaunchedProcess> LaunchedProcess::start(const std::vector<std::string>& a
   std::vector<char*> arguments;
   for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
+  std::vector<char*> environment = environment_with(extras.environment);
 
   pid_t parent = ::getpid();
   sigset_t all, before;
@@ -112,7 +132,8 @@ Result<LaunchedProcess> LaunchedProcess::start(const std::vector<std::string>& a
   if (pid == 0) {
     // Its own copy of the write end would hide Assay's death.
     ::close(release->write.get());
-    run_child(arguments.data(), release->read.get(), errors->write.get(), parent);
+    run_child(arguments.data(), environment.data(), extras.inherited_fds, release->read.get(),
+              errors->write.get(), parent);
   }
   int fork_errno = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);

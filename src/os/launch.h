@@ -35,9 +35,16 @@ struct ExitStatus {
   int exit_code() const { return signalled ? 128 + value : value; }  // as a shell gives it
 };
 
+// What a command gets besides what Assay itself has.
+struct LaunchExtras {
+  std::vector<std::string> environment = {};  // "NAME=value": set, or replaced
+  std::vector<int> inherited_fds = {};        // kept open over exec, under the same numbers
+};
+
 class LaunchedProcess {
  public:
-  static Result<LaunchedProcess> start(const std::vector<std::string>& argv);
+  static Result<LaunchedProcess> start(const std::vector<std::string>& argv,
+                                       const LaunchExtras& extras = {});
 
   LaunchedProcess(LaunchedProcess&& other) noexcept;
   LaunchedProcess& operator=(LaunchedProcess&& other) noexcept;

@@ -264,6 +264,7 @@ std::string render_json(const analysis::Report& report) {
   json["hot_paths"] = hot_paths(report);
   json["functions"] = functions(report);
   json["waits"] = waits(report);
+  json["heap"] = json_heap(report);
   json["rule_errors"] = report.rule_errors;
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }

@@ -18,6 +18,7 @@ Json json_load(const analysis::Report& report);
 Json json_vitals(const analysis::Report& report);
 Json json_categories(const analysis::Report& report);
 Json json_locks(const analysis::Report& report);
+Json json_heap(const analysis::Report& report);  // null when nothing was sampled
 Json json_findings(const analysis::Report& report);
 Json json_not_bottlenecks(const analysis::Report& report);
 Json json_suspects(const analysis::Report& report);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "report/heap_words.h"
 #include "report/printable.h"
 #include "report/words.h"
 
@@ -89,7 +90,8 @@ std::string header(const analysis::Report& report) {
 std::string quality(const analysis::Report& report) {
   std::string text = "### Quality\n\n- ";
   bool first = true;
-  for (const std::string& phrase : quality_phrases(report.quality)) {
+  for (const std::string& phrase :
+       is_heap_only(report) ? heap_quality_phrases(report) : quality_phrases(report.quality)) {
     text += (first ? "" : " · ") + phrase;
     first = false;
   }
@@ -274,12 +276,46 @@ std::string waits(const analysis::Report& report) {
   return text + "\n" + folded("Their stacks", stacks);
 }
 
+std::string heap_table(const std::vector<const analysis::HeapSite*>& sites, bool live) {
+  std::string text =
+      fmt::format("| {} | ± 95 % | objects | {} | function | where |\n|--:|--:|--:|--:|---|---|\n",
+                  live ? "live" : "allocated", live ? "growth/s" : "lifetime");
+  for (const analysis::HeapSite* site : sites) {
+    const analysis::HeapAmount& amount = live ? site->live : site->allocated;
+    text += fmt::format("| {} | {} | {} | {} | {}{} | {} |\n", bytes_text(amount.bytes),
+                        bytes_text(amount.bytes_error), count_text(amount.objects),
+                        live ? growth_text(*site) : lifetime_text(*site),
+                        code(function_name(site->function, kNameColumns)),
+                        site->leaks ? " **leaks**" : "",
+                        escaped(where_text(site->file, site->line, site->module)));
+  }
+  return text + "\n";
+}
+
+std::string heap(const analysis::Report& report) {
+  if (!report.heap.present) return "";
+  std::string text = "### Heap\n\n";
+  for (const std::string& phrase : heap_phrases(report)) text += "- " + phrase + "\n";
+  text += "\n#### Live heap by call site\n\n" +
+          heap_table(sites_by(report.heap, true, kFunctionsShown), true);
+  text += "#### Allocations by call site\n\n" +
+          heap_table(sites_by(report.heap, false, kFunctionsShown), false);
+  std::string stacks;
+  for (const analysis::HeapSite* site : sites_by(report.heap, true, kPathsShown)) {
+    stacks += fmt::format("{} live, {}\n\n{}\n", bytes_text(site->live.bytes), code(site->function),
+                          stack(site->frames));
+  }
+  return text + (stacks.empty() ? "" : folded("Their stacks", stacks));
+}
+
 }  // namespace
 
 std::string render_markdown(const analysis::Report& report) {
+  if (is_heap_only(report))
+    return header(report) + findings(report) + heap(report) + quality(report);
   return header(report) + verdict(report) + thread_time(report) + findings(report) + locks(report) +
-         categories(report) + functions(report) + waits(report) + "\n" + quality(report) +
-         next_step(report);
+         categories(report) + functions(report) + waits(report) + "\n" + heap(report) +
+         quality(report) + next_step(report);
 }
 
 }  // namespace assay::report

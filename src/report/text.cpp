@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "report/heap_words.h"
 #include "report/printable.h"
 #include "report/text_page.h"
 #include "report/words.h"
@@ -32,7 +33,10 @@ void write_header(const analysis::Report& report, TextPage& page) {
 
 void write_quality(const analysis::Report& report, TextPage& page) {
   page.heading("Quality", "how far all of this carries");
-  page.phrases(left("quality", kLabelColumns), quality_phrases(report.quality), kLabelColumns);
+  page.phrases(
+      left("quality", kLabelColumns),
+      is_heap_only(report) ? heap_quality_phrases(report) : quality_phrases(report.quality),
+      kLabelColumns);
   std::string indent(kLabelColumns, ' ');
   for (const model::QualityNote& note : all_limits(report.quality)) {
     page.paragraph(indent + page.ink(Ink::warning, "! "), note.topic + ": " + note.text,
@@ -55,6 +59,13 @@ void write_files(const analysis::Report& report, TextPage& page) {
 std::string render_text(const analysis::Report& report, const Style& style) {
   TextPage page(style);
   write_header(report, page);
+  if (is_heap_only(report)) {
+    write_findings(report, page);
+    write_heap(report, page);
+    write_quality(report, page);
+    write_files(report, page);
+    return page.take();
+  }
   write_verdict(report, page);
   write_thread_time(report, page);
   write_findings(report, page);
@@ -63,9 +74,16 @@ std::string render_text(const analysis::Report& report, const Style& style) {
   write_functions(report, page);
   write_paths(report, page);
   write_waits(report, page);
+  write_heap(report, page);
   write_quality(report, page);
   write_next_step(report, page);
   write_files(report, page);
+  return page.take();
+}
+
+std::string render_leaks(const analysis::Report& report, const Style& style) {
+  TextPage page(style);
+  write_heap_leaks(report, page);
   return page.take();
 }
 

@@ -12,5 +12,7 @@
 namespace assay::report {
 
 std::string render_text(const analysis::Report& report, const Style& style);
+// The suspected leaks of a heap profile alone.
+std::string render_leaks(const analysis::Report& report, const Style& style);
 
 }  // namespace assay::report

@@ -43,6 +43,8 @@ void write_locks(const analysis::Report& report, TextPage& page);
 void write_categories(const analysis::Report& report, TextPage& page);
 void write_next_step(const analysis::Report& report, TextPage& page);
 void write_thread_time(const analysis::Report& report, TextPage& page);
+void write_heap(const analysis::Report& report, TextPage& page);
+void write_heap_leaks(const analysis::Report& report, TextPage& page);
 void write_functions(const analysis::Report& report, TextPage& page);
 void write_paths(const analysis::Report& report, TextPage& page);
 void write_waits(const analysis::Report& report, TextPage& page);

@@ -1,4 +1,4 @@
-// The block codec: rows of samples or waits to compressed columns and back.
+// The block codec: rows of samples, waits or heap events to compressed columns and back.
 //
 // Written by hand because no kept library stores sorted, correlated rows at 5–8 bytes each for
 // ~100 ns of encoding: rows sorted by thread become delta-varint columns and small dictionaries
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/heap.h"
 #include "model/sample.h"
 #include "run/byte_stream.h"
 
@@ -42,8 +43,23 @@ struct WaitTotals {
   int64_t runqueue_ns = 0;
   bool operator==(const WaitTotals&) const = default;
 };
+struct HeapAllocTotals {
+  TimeNs begin_ns = 0;  // first and last, as of samples
+  TimeNs end_ns = 0;
+  int64_t count = 0;
+  int64_t bytes = 0;  // of the sampled allocations themselves, not what they stand for
+  bool operator==(const HeapAllocTotals&) const = default;
+};
+struct HeapFreeTotals {
+  TimeNs begin_ns = 0;
+  TimeNs end_ns = 0;
+  int64_t count = 0;
+  bool operator==(const HeapFreeTotals&) const = default;
+};
 SampleTotals totals_of(std::span<const model::Sample> rows);
 WaitTotals totals_of(std::span<const model::Wait> rows);
+HeapAllocTotals totals_of(std::span<const model::HeapAlloc> rows);
+HeapFreeTotals totals_of(std::span<const model::HeapFree> rows);
 
 // Whether a wait can be stored: 0 ≤ runqueue ≤ duration, and its end is a time.
 bool is_storable(const model::Wait& wait);
@@ -58,6 +74,8 @@ class BlockEncoder {
   // At most kMaxBlockRows rows; waits must be storable. The result is valid until the next call.
   Result<std::span<const uint8_t>> encode(std::span<const model::Sample> rows);
   Result<std::span<const uint8_t>> encode(std::span<const model::Wait> rows);
+  Result<std::span<const uint8_t>> encode(std::span<const model::HeapAlloc> rows);
+  Result<std::span<const uint8_t>> encode(std::span<const model::HeapFree> rows);
 
  private:
   template <class Key>
@@ -89,11 +107,15 @@ class BlockDecoder {
   // Replaces `rows`. An Error says what does not hold together, without naming the file.
   Result<void> decode(std::span<const uint8_t> blob, std::vector<model::Sample>& rows);
   Result<void> decode(std::span<const uint8_t> blob, std::vector<model::Wait>& rows);
+  Result<void> decode(std::span<const uint8_t> blob, std::vector<model::HeapAlloc>& rows);
+  Result<void> decode(std::span<const uint8_t> blob, std::vector<model::HeapFree>& rows);
 
   // The two halves, apart so that a fuzzer can reach the second without a valid zstd frame.
   Result<std::span<const uint8_t>> decompress(std::span<const uint8_t> blob);
   static Result<void> decode_raw(std::span<const uint8_t> raw, std::vector<model::Sample>& rows);
   static Result<void> decode_raw(std::span<const uint8_t> raw, std::vector<model::Wait>& rows);
+  static Result<void> decode_raw(std::span<const uint8_t> raw, std::vector<model::HeapAlloc>& rows);
+  static Result<void> decode_raw(std::span<const uint8_t> raw, std::vector<model::HeapFree>& rows);
 
  private:
   std::unique_ptr<ZSTD_DCtx_s, size_t (*)(ZSTD_DCtx_s*)> zstd_;

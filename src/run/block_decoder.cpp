@@ -30,6 +30,27 @@ WaitTotals totals_of(std::span<const model::Wait> rows) {
   return totals;
 }
 
+HeapAllocTotals totals_of(std::span<const model::HeapAlloc> rows) {
+  if (rows.empty()) return {};
+  HeapAllocTotals totals{rows[0].time, rows[0].time, static_cast<int64_t>(rows.size()), 0};
+  for (const model::HeapAlloc& row : rows) {
+    totals.begin_ns = std::min(totals.begin_ns, row.time);
+    totals.end_ns = std::max(totals.end_ns, row.time);
+    totals.bytes = wrapping_add(totals.bytes, static_cast<int64_t>(row.size_bytes));
+  }
+  return totals;
+}
+
+HeapFreeTotals totals_of(std::span<const model::HeapFree> rows) {
+  if (rows.empty()) return {};
+  HeapFreeTotals totals{rows[0].time, rows[0].time, static_cast<int64_t>(rows.size())};
+  for (const model::HeapFree& row : rows) {
+    totals.begin_ns = std::min(totals.begin_ns, row.time);
+    totals.end_ns = std::max(totals.end_ns, row.time);
+  }
+  return totals;
+}
+
 bool is_storable(const model::Wait& wait) {
   TimeNs end = 0;
   return wait.runqueue_ns >= 0 && wait.runqueue_ns <= wait.duration_ns &&
@@ -251,6 +272,70 @@ Result<void> BlockDecoder::decode_raw(std::span<const uint8_t> raw,
     rows.push_back(row);
   }
   return check_runs(runs);
+}
+
+Result<void> BlockDecoder::decode_raw(std::span<const uint8_t> raw,
+                                      std::vector<model::HeapAlloc>& rows) {
+  using namespace heap_alloc_layout;
+  rows.clear();
+  auto block = open_raw(raw, kKind, kColumnCount, kColumnCount, kPerRowColumns);
+  if (!block) return std::unexpected(block.error());
+  auto& columns = block->columns;
+  auto stacks = read_stacks(block->lists[kStacks]);
+  if (!stacks) return std::unexpected(stacks.error());
+  rows.reserve(block->rows);
+  ThreadRuns runs(block->lists[kThreadRuns]);
+  model::HeapAlloc row;
+  row.rate_bytes = 0;
+  for (size_t i = 0; i < block->rows; ++i) {
+    TimeNs previous = runs.next() ? block->base : row.time;
+    row.time = wrapping_add(previous, columns[kTime].next_signed());
+    row.thread = runs.thread();
+    row.id += static_cast<uint64_t>(columns[kId].next_signed());
+    row.size_bytes = columns[kSize].next();
+    row.rate_bytes += static_cast<uint64_t>(columns[kRate].next_signed());
+    uint64_t function = columns[kFunction].next(), index = columns[kStackIndex].next();
+    if (function >= model::kHeapFunctionCount) return fail("row {} has no function", i);
+    if (index >= stacks->size()) return fail("row {} has no stack", i);
+    row.function = static_cast<model::HeapFunction>(function);
+    row.stack = (*stacks)[index];
+    rows.push_back(row);
+  }
+  return check_runs(runs);
+}
+
+Result<void> BlockDecoder::decode_raw(std::span<const uint8_t> raw,
+                                      std::vector<model::HeapFree>& rows) {
+  using namespace heap_free_layout;
+  rows.clear();
+  auto block = open_raw(raw, kKind, kColumnCount, kColumnCount, kPerRowColumns);
+  if (!block) return std::unexpected(block.error());
+  auto& columns = block->columns;
+  rows.reserve(block->rows);
+  ThreadRuns runs(block->lists[kThreadRuns]);
+  model::HeapFree row;
+  for (size_t i = 0; i < block->rows; ++i) {
+    TimeNs previous = runs.next() ? block->base : row.time;
+    row.time = wrapping_add(previous, columns[kTime].next_signed());
+    row.thread = runs.thread();
+    row.id += static_cast<uint64_t>(columns[kId].next_signed());
+    rows.push_back(row);
+  }
+  return check_runs(runs);
+}
+
+Result<void> BlockDecoder::decode(std::span<const uint8_t> blob,
+                                  std::vector<model::HeapAlloc>& rows) {
+  auto raw = decompress(blob);
+  if (!raw) return std::unexpected(raw.error());
+  return decode_raw(*raw, rows);
+}
+
+Result<void> BlockDecoder::decode(std::span<const uint8_t> blob,
+                                  std::vector<model::HeapFree>& rows) {
+  auto raw = decompress(blob);
+  if (!raw) return std::unexpected(raw.error());
+  return decode_raw(*raw, rows);
 }
 
 Result<void> BlockDecoder::decode(std::span<const uint8_t> blob, std::vector<model::Sample>& rows) {

@@ -211,4 +211,44 @@ Result<std::span<const uint8_t>> BlockEncoder::encode(std::span<const model::Wai
   return seal(kKind, rows.size(), base, kColumnCount, kPerRowColumns);
 }
 
+Result<std::span<const uint8_t>> BlockEncoder::encode(std::span<const model::HeapAlloc> rows) {
+  using namespace heap_alloc_layout;
+  begin_columns();
+  TimeNs base = totals_of(rows).begin_ns;
+  int64_t id = 0, rate = 0;
+  for_each_run(rows, columns_[kThreadRuns], [&](std::span<const model::HeapAlloc> run) {
+    TimeNs previous = base;
+    for (const model::HeapAlloc& row : run) {
+      columns_[kTime].signed_varint(wrapping_sub(row.time, previous));
+      columns_[kStackIndex].varint(shapes_->index_of(row.stack.value, row.stack.value));
+      columns_[kId].signed_varint(wrapping_sub(static_cast<int64_t>(row.id), id));
+      columns_[kSize].varint(row.size_bytes);
+      columns_[kRate].signed_varint(wrapping_sub(static_cast<int64_t>(row.rate_bytes), rate));
+      columns_[kFunction].varint(static_cast<uint8_t>(row.function));
+      previous = row.time;
+      id = static_cast<int64_t>(row.id);
+      rate = static_cast<int64_t>(row.rate_bytes);
+    }
+  });
+  for (uint64_t stack : shapes_->keys()) columns_[kStacks].varint(stack);
+  return seal(kKind, rows.size(), base, kColumnCount, kPerRowColumns);
+}
+
+Result<std::span<const uint8_t>> BlockEncoder::encode(std::span<const model::HeapFree> rows) {
+  using namespace heap_free_layout;
+  begin_columns();
+  TimeNs base = totals_of(rows).begin_ns;
+  int64_t id = 0;
+  for_each_run(rows, columns_[kThreadRuns], [&](std::span<const model::HeapFree> run) {
+    TimeNs previous = base;
+    for (const model::HeapFree& row : run) {
+      columns_[kTime].signed_varint(wrapping_sub(row.time, previous));
+      columns_[kId].signed_varint(wrapping_sub(static_cast<int64_t>(row.id), id));
+      previous = row.time;
+      id = static_cast<int64_t>(row.id);
+    }
+  });
+  return seal(kKind, rows.size(), base, kColumnCount, kPerRowColumns);
+}
+
 }  // namespace assay::run

@@ -61,6 +61,29 @@ inline uint64_t runqueue_code(int64_t duration_ns, int64_t runqueue_ns) {
 }
 }  // namespace wait_layout
 
+namespace heap_alloc_layout {
+inline constexpr uint8_t kKind = 3;
+enum Column : size_t {
+  kThreadRuns,
+  kTime,
+  kStacks,
+  kStackIndex,
+  kId,
+  kSize,
+  kRate,
+  kFunction,
+  kColumnCount
+};
+inline constexpr uint32_t kPerRowColumns =
+    1u << kTime | 1u << kStackIndex | 1u << kId | 1u << kSize | 1u << kRate | 1u << kFunction;
+}  // namespace heap_alloc_layout
+
+namespace heap_free_layout {
+inline constexpr uint8_t kKind = 4;
+enum Column : size_t { kThreadRuns, kTime, kId, kColumnCount };
+inline constexpr uint32_t kPerRowColumns = 1u << kTime | 1u << kId;
+}  // namespace heap_free_layout
+
 // More columns than a reader knows are skipped; more than this are damage.
 inline constexpr size_t kMaxColumns = 32;
 

@@ -41,11 +41,61 @@ struct Kind<model::Wait> {
   }
 };
 
+template <>
+struct Kind<model::HeapAlloc> {
+  static constexpr const char* kName = "heap block";
+  static constexpr const char* kTable = "heap_block";
+  static constexpr const char* kSql =
+      "SELECT id, process, begin_ns, end_ns, count, bytes, data FROM heap_block "
+      "WHERE end_ns >= ?1 AND begin_ns < ?2 AND (?3 IS NULL OR process = ?3) ORDER BY id";
+  static constexpr int kDataColumn = 6;
+  static HeapAllocTotals stored(const Statement& row) {
+    return {row.i64(2), row.i64(3), row.i64(4), row.i64(5)};
+  }
+  static const char* unknown_party(const model::HeapAlloc&, size_t, size_t) { return nullptr; }
+};
+
+template <>
+struct Kind<model::HeapFree> {
+  static constexpr const char* kName = "block of frees";
+  static constexpr const char* kTable = "heap_free_block";
+  static constexpr const char* kSql =
+      "SELECT id, process, begin_ns, end_ns, count, data FROM heap_free_block "
+      "WHERE end_ns >= ?1 AND begin_ns < ?2 AND (?3 IS NULL OR process = ?3) ORDER BY id";
+  static constexpr int kDataColumn = 5;
+  static HeapFreeTotals stored(const Statement& row) {
+    return {row.i64(2), row.i64(3), row.i64(4)};
+  }
+  static const char* unknown_party(const model::HeapFree&, size_t, size_t) { return nullptr; }
+};
+
+// Runs from before the heap was profiled have no such tables.
+template <class Row>
+bool is_missing(const Database& database) {
+  if constexpr (requires { Kind<Row>::kTable; }) {
+    auto there = database.query_int(
+        fmt::format("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = '{}' "
+                    "AND sql NOT LIKE 'CREATE VIRTUAL%'",
+                    Kind<Row>::kTable)
+            .c_str());
+    return !there || *there == 0;
+  }
+  return false;
+}
+
+template <class Row>
+size_t stack_of(const Row& row) {
+  if constexpr (requires { row.stack; }) return row.stack.value;
+  return 0;
+}
+
 }  // namespace
 
 template <class Row>
 Result<void> BlockStream<Row>::start(const TimeRange& range, std::optional<uint32_t> process) {
   rows_.clear();
+  missing_ = is_missing<Row>(*database_);
+  if (missing_) return {};
   auto statement = Statement::prepare(*database_, Kind<Row>::kSql);
   if (!statement) return std::unexpected(statement.error());
   statement_ = std::move(*statement);
@@ -61,6 +111,7 @@ Result<void> BlockStream<Row>::start(const TimeRange& range, std::optional<uint3
 template <class Row>
 Result<bool> BlockStream<Row>::next() {
   rows_.clear();
+  if (missing_) return false;
   auto row = statement_.next();
   if (!row) return damaged(database_->path(), row.error().what);
   if (!*row) return false;
@@ -90,7 +141,7 @@ Result<void> BlockStream<Row>::check_rows(int64_t block) const {
     const char* wrong = nullptr;
     if (row.thread.value >= threads) {
       wrong = "a thread that does not exist";
-    } else if (row.stack.value >= stacks) {
+    } else if (stack_of(row) >= stacks) {
       wrong = "a stack that does not exist";
     } else {
       wrong = Kind<Row>::unknown_party(row, threads, stacks);
@@ -105,5 +156,7 @@ Result<void> BlockStream<Row>::check_rows(int64_t block) const {
 
 template class BlockStream<model::Sample>;
 template class BlockStream<model::Wait>;
+template class BlockStream<model::HeapAlloc>;
+template class BlockStream<model::HeapFree>;
 
 }  // namespace assay::run

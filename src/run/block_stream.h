@@ -1,4 +1,4 @@
-// BlockStream: the samples or waits of an open run, one decoded block at a time.
+// BlockStream: the samples, waits or heap events of an open run, one decoded block at a time.
 //
 // Blocks outside the time range (and, if given, of other processes) are skipped undecoded; rows
 // inside a block are not filtered. Every row's thread, stack and waker exist, and the block's
@@ -24,6 +24,13 @@ inline bool in_range(const model::Wait& row, const TimeRange& range) {
          (row.start >= range.begin_ns || row.start + row.duration_ns > range.begin_ns);
 }
 
+inline bool in_range(const model::HeapAlloc& row, const TimeRange& range) {
+  return row.time >= range.begin_ns && row.time < range.end_ns;
+}
+inline bool in_range(const model::HeapFree& row, const TimeRange& range) {
+  return row.time >= range.begin_ns && row.time < range.end_ns;
+}
+
 template <class Row>
 class BlockStream {
  public:
@@ -43,9 +50,12 @@ class BlockStream {
   Statement statement_;
   BlockDecoder decoder_;
   std::vector<Row> rows_;
+  bool missing_ = false;  // the run has no such table
 };
 
 extern template class BlockStream<model::Sample>;
 extern template class BlockStream<model::Wait>;
+extern template class BlockStream<model::HeapAlloc>;
+extern template class BlockStream<model::HeapFree>;
 
 }  // namespace assay::run

@@ -257,6 +257,23 @@ Result<void> load_data_names(const Database& database, Contents& out) {
                       });
 }
 
+// Nor have they these.
+Result<void> load_heap(const Database& database, Contents& out) {
+  auto there = database.query_int(
+      "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('heap_snapshot', "
+      "'heap_block') AND sql NOT LIKE 'CREATE VIRTUAL%'");
+  if (!there || *there != 2) return {};
+  auto blocks = database.query_int("SELECT EXISTS(SELECT 1 FROM heap_block)");
+  out.has_heap = blocks && *blocks != 0;
+  return for_each_row(
+      database, "heap_snapshot",
+      "SELECT process, time_ns, live_bytes, live_objects, samples FROM heap_snapshot ORDER BY id",
+      [&](Row& row) {
+        uint32_t process = row.below(0, out.processes.size());
+        out.heap_snapshots.push_back({{process}, row.i64(1), row.i64(2), row.i64(3), row.i64(4)});
+      });
+}
+
 }  // namespace
 
 Result<Contents> load_contents(const Database& database) {
@@ -268,6 +285,7 @@ Result<Contents> load_contents(const Database& database) {
   if (auto done = load_locations(database, out); !done) return std::unexpected(done.error());
   if (auto done = load_series(database, out); !done) return std::unexpected(done.error());
   if (auto done = load_data_names(database, out); !done) return std::unexpected(done.error());
+  if (auto done = load_heap(database, out); !done) return std::unexpected(done.error());
   return out;
 }
 

@@ -27,6 +27,9 @@ void Pending::clear() {
   empty(locations);
   empty(samples);
   empty(waits);
+  empty(heap_allocs);
+  empty(heap_frees);
+  empty(heap_snapshots);
   open_waits.reset();
   empty(series);
   empty(points);

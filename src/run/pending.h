@@ -8,6 +8,7 @@
 
 #include "model/address_space.h"
 #include "model/data_name.h"
+#include "model/heap.h"
 #include "model/location.h"
 #include "model/loss.h"
 #include "model/module.h"
@@ -39,6 +40,9 @@ struct Pending {
   std::vector<std::pair<model::FrameId, std::vector<model::Location>>> locations;
   std::vector<model::Sample> samples;
   std::vector<model::Wait> waits;
+  std::vector<model::HeapAlloc> heap_allocs;
+  std::vector<model::HeapFree> heap_frees;
+  std::vector<model::HeapSnapshot> heap_snapshots;
   std::optional<std::vector<model::Wait>> open_waits;  // replaces those of the flush before
   std::vector<model::Series> series;
   std::vector<model::Point> points;

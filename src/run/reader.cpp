@@ -27,6 +27,17 @@ class FileReader : public Reader {
     return for_each<model::Wait>(range, visit);
   }
 
+  Result<void> for_each_heap_alloc(
+      const TimeRange& range,
+      const std::function<void(const model::HeapAlloc&)>& visit) const override {
+    return for_each<model::HeapAlloc>(range, visit);
+  }
+  Result<void> for_each_heap_free(
+      const TimeRange& range,
+      const std::function<void(const model::HeapFree&)>& visit) const override {
+    return for_each<model::HeapFree>(range, visit);
+  }
+
   Result<std::vector<model::Point>> points(model::SeriesId series) const override {
     if (auto loaded = load_points(); !loaded) return std::unexpected(loaded.error());
     auto [first, last] = std::equal_range(

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "model/address_space.h"
 #include "model/data_name.h"
+#include "model/heap.h"
 #include "model/location.h"
 #include "model/loss.h"
 #include "model/module.h"
@@ -47,6 +48,8 @@ struct Contents {
   std::vector<model::Series> series;
   std::vector<model::Loss> losses;
   std::vector<model::DataName> data_names;  // by process, then address
+  std::vector<model::HeapSnapshot> heap_snapshots;
+  bool has_heap = false;  // allocations were sampled
 };
 
 // Limits a stream to [begin, end) by sample time, or by overlap for waits.
@@ -65,6 +68,15 @@ class Reader {
       const TimeRange& range, const std::function<void(const model::Sample&)>& visit) const = 0;
   virtual Result<void> for_each_wait(
       const TimeRange& range, const std::function<void(const model::Wait&)>& visit) const = 0;
+  // Sampled allocations and their ends; none in runs without a heap part.
+  virtual Result<void> for_each_heap_alloc(
+      const TimeRange&, const std::function<void(const model::HeapAlloc&)>&) const {
+    return {};
+  }
+  virtual Result<void> for_each_heap_free(
+      const TimeRange&, const std::function<void(const model::HeapFree&)>&) const {
+    return {};
+  }
   virtual Result<std::vector<model::Point>> points(model::SeriesId series) const = 0;
   // Source text kept in the run; empty when there is none.
   virtual Result<std::string> source_line(const std::string& file, uint32_t line) const = 0;

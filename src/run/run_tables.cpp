@@ -73,6 +73,9 @@ Result<void> RunTables::prepare() {
            {sql_.loss, "INSERT INTO loss VALUES(NULL,?,?,?,?)"},
            {sql_.sample_block, "INSERT INTO sample_block VALUES(NULL,?,?,?,?,?,?)"},
            {sql_.wait_block, "INSERT INTO wait_block VALUES(NULL,?,?,?,?,?,?,?)"},
+           {sql_.heap_block, "INSERT INTO heap_block VALUES(NULL,?,?,?,?,?,?)"},
+           {sql_.heap_free_block, "INSERT INTO heap_free_block VALUES(NULL,?,?,?,?,?)"},
+           {sql_.heap_snapshot, "INSERT INTO heap_snapshot VALUES(NULL,?,?,?,?,?)"},
            {sql_.next_wait_block, "SELECT coalesce(max(id), 0) + 1 FROM wait_block"},
            {sql_.drop_wait_blocks, "DELETE FROM wait_block WHERE id >= ?"},
            {sql_.second,
@@ -94,6 +97,7 @@ Result<void> RunTables::write(Pending& pending, TimeNs until) {
   if (auto done = write_series(pending); !done) return done;
   leave_out_unreadable(pending);
   if (auto done = write_samples(pending); !done) return done;
+  if (auto done = write_heap(pending); !done) return done;
   if (auto done = drop_open_waits(); !done) return done;
   if (auto done = write_waits(pending); !done) return done;
   if (auto done = write_seconds(); !done) return done;
@@ -276,6 +280,10 @@ void RunTables::leave_out_unreadable(Pending& pending) const {
   count += std::erase_if(pending.waits, unreadable);
   // Counted when they end.
   if (pending.open_waits) std::erase_if(*pending.open_waits, unreadable);
+  count += std::erase_if(pending.heap_allocs, unknown);
+  count += std::erase_if(pending.heap_frees, [this](const model::HeapFree& row) {
+    return !threads_.knows(row.thread);
+  });
   if (count == 0) return;
   TimeNs time = pending.info ? pending.info->window_end_ns : 0;
   pending.losses.push_back({model::LossKind::malformed, -1, time, count});
@@ -302,6 +310,35 @@ Result<void> RunTables::write_samples(const Pending& pending) {
 Result<void> RunTables::write_waits(const Pending& pending) {
   threads_.group(std::span(pending.waits), waits_);
   return write_wait_blocks(waits_);
+}
+
+Result<void> RunTables::write_heap(const Pending& pending) {
+  threads_.group(std::span(pending.heap_allocs), heap_allocs_);
+  for (std::span<const model::HeapAlloc> rest = heap_allocs_; !rest.empty();) {
+    auto [process, rows] = take_chunk(rest, threads_);
+    auto blob = encoder_.encode(rows);
+    if (!blob) return std::unexpected(blob.error());
+    HeapAllocTotals totals = totals_of(rows);
+    sql_.heap_block.bind(process).bind(totals.begin_ns).bind(totals.end_ns).bind(totals.count);
+    if (auto done = sql_.heap_block.bind(totals.bytes).bind_blob(*blob).run(); !done) return done;
+  }
+  threads_.group(std::span(pending.heap_frees), heap_frees_);
+  for (std::span<const model::HeapFree> rest = heap_frees_; !rest.empty();) {
+    auto [process, rows] = take_chunk(rest, threads_);
+    auto blob = encoder_.encode(rows);
+    if (!blob) return std::unexpected(blob.error());
+    HeapFreeTotals totals = totals_of(rows);
+    sql_.heap_free_block.bind(process).bind(totals.begin_ns).bind(totals.end_ns);
+    auto done = sql_.heap_free_block.bind(totals.count).bind_blob(*blob).run();
+    if (!done) return done;
+  }
+  for (const model::HeapSnapshot& snapshot : pending.heap_snapshots) {
+    Statement& sql = sql_.heap_snapshot;
+    sql.bind(snapshot.process.value).bind(snapshot.time).bind(snapshot.live_bytes);
+    if (auto done = sql.bind(snapshot.live_objects).bind(snapshot.samples).run(); !done)
+      return done;
+  }
+  return {};
 }
 
 // Open waits are in blocks of their own, the last ones of the file, until the next flush. A wait

@@ -38,6 +38,7 @@ class RunTables {
   Result<void> write_series(const Pending& pending);
   Result<void> write_samples(const Pending& pending);
   Result<void> write_waits(const Pending& pending);
+  Result<void> write_heap(const Pending& pending);
   Result<void> drop_open_waits();
   Result<void> write_open_waits(const Pending& pending, TimeNs until);
   Result<void> write_wait_blocks(std::span<const model::Wait> grouped);
@@ -49,13 +50,15 @@ class RunTables {
   struct Statements {
     Statement info, fact, note, process, thread, module, mapping, frame, stack, function, location,
         drop_locations, data_name, source_line, series, point, loss, sample_block, wait_block,
-        next_wait_block, drop_wait_blocks, second;
+        heap_block, heap_free_block, heap_snapshot, next_wait_block, drop_wait_blocks, second;
   };
   Statements sql_;
   ThreadGrouper threads_;
   BlockEncoder encoder_;
   std::vector<model::Sample> samples_;  // grouped, of the flush at hand
   std::vector<model::Wait> waits_;
+  std::vector<model::HeapAlloc> heap_allocs_;
+  std::vector<model::HeapFree> heap_frees_;
   std::vector<uint32_t> module_of_frame_;
   uint32_t modules_ = 0;
   uint32_t stacks_ = 1;

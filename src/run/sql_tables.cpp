@@ -5,150 +5,12 @@
 #include <memory>
 #include <string>
 
-#include "model/syscalls.h"
 #include "run/block_stream.h"
 #include "run/names.h"
+#include "run/sql_shapes.h"
 
 namespace assay::run {
 namespace {
-
-void give(sqlite3_context* out, int64_t value) {
-  sqlite3_result_int64(out, value);
-}
-void give(sqlite3_context* out, std::string_view text) {
-  sqlite3_result_text64(out, text.data() ? text.data() : "", text.size(), SQLITE_TRANSIENT,
-                        SQLITE_UTF8);
-}
-// NULL where there is nothing to say.
-void give_or_null(sqlite3_context* out, std::string_view text) {
-  if (!text.empty()) give(out, text);
-}
-void give_seconds(sqlite3_context* out, const Contents& contents, TimeNs time) {
-  sqlite3_result_double(
-      out, static_cast<double>(wrapping_sub(time, contents.info.window_begin_ns)) / 1e9);
-}
-void give_leaf(sqlite3_context* out, const Contents& contents, model::StackId stack) {
-  if (stack.value != 0) give(out, frame_name(contents, contents.stacks[stack.value].frame));
-}
-
-const model::Process& process_of(const Contents& contents, const model::Thread& thread) {
-  return contents.processes[thread.process.value];
-}
-
-// Shape<Row>: a table's declaration, the columns whose bounds skip blocks, and its cells.
-template <class Row>
-struct Shape;
-
-template <>
-struct Shape<model::Sample> {
-  static constexpr const char* kName = "samples";
-  static constexpr const char* kDeclaration =
-      "CREATE TABLE x(time_s REAL, time_ns INTEGER, pid INTEGER, tid INTEGER, thread_id INTEGER, "
-      "thread TEXT, process TEXT, role TEXT, pool TEXT, cpu INTEGER, weight_ns INTEGER, "
-      "stack INTEGER, leaf TEXT)";
-
-  static void cell(sqlite3_context* out, const Contents& contents, const model::Sample& row,
-                   int column) {
-    const model::Thread& thread = contents.threads[row.thread.value];
-    const model::Process& process = process_of(contents, thread);
-    switch (column) {
-      case 0:
-        return give_seconds(out, contents, row.time);
-      case 1:
-        return give(out, row.time);
-      case 2:
-        return give(out, process.pid);
-      case 3:
-        return give(out, thread.tid);
-      case 4:
-        return give(out, row.thread.value);
-      case 5:
-        return give(out, thread.name);
-      case 6:
-        return give(out, process.comm);
-      case 7:
-        return give(out, process.role);
-      case 8:
-        return give(out, thread.pool);
-      case 9:
-        return give(out, row.cpu);
-      case 10:
-        return give(out, row.weight_ns);
-      case 11:
-        return give(out, row.stack.value);
-      case 12:
-        return give_leaf(out, contents, row.stack);
-    }
-  }
-};
-
-template <>
-struct Shape<model::Wait> {
-  static constexpr const char* kName = "waits";
-  static constexpr const char* kDeclaration =
-      "CREATE TABLE x(time_s REAL, start_ns INTEGER, duration_ns INTEGER, blocked_ns INTEGER, "
-      "runqueue_ns INTEGER, pid INTEGER, tid INTEGER, thread_id INTEGER, thread TEXT, "
-      "process TEXT, role TEXT, pool TEXT, stack INTEGER, leaf TEXT, flags TEXT, "
-      "syscall INTEGER, syscall_name TEXT, arg INTEGER, fd_kind TEXT, waker_tid INTEGER, "
-      "waker_stack INTEGER, owner_tid INTEGER)";
-
-  static void cell(sqlite3_context* out, const Contents& contents, const model::Wait& row,
-                   int column) {
-    const model::Thread& thread = contents.threads[row.thread.value];
-    const model::Process& process = process_of(contents, thread);
-    bool in_syscall = row.syscall != model::kNoSyscall;
-    switch (column) {
-      case 0:
-        return give_seconds(out, contents, row.start);
-      case 1:
-        return give(out, row.start);
-      case 2:
-        return give(out, row.duration_ns);
-      case 3:
-        return give(out, row.duration_ns - row.runqueue_ns);
-      case 4:
-        return give(out, row.runqueue_ns);
-      case 5:
-        return give(out, process.pid);
-      case 6:
-        return give(out, thread.tid);
-      case 7:
-        return give(out, row.thread.value);
-      case 8:
-        return give(out, thread.name);
-      case 9:
-        return give(out, process.comm);
-      case 10:
-        return give(out, process.role);
-      case 11:
-        return give(out, thread.pool);
-      case 12:
-        return give(out, row.stack.value);
-      case 13:
-        return give_leaf(out, contents, row.stack);
-      case 14:
-        return give(out, wait_flags_text(row.flags));
-      case 15:
-        return in_syscall ? give(out, row.syscall) : void();
-      case 16:
-        return in_syscall ? give_or_null(out, model::syscall_name(row.syscall)) : void();
-      case 17:
-        return give(out, static_cast<int64_t>(row.arg));
-      case 18:
-        return give_or_null(out, fd_kind_name(row.fd_kind));
-      case 19:
-        return row.waker == model::Wait::kNoWaker
-                   ? void()
-                   : give(out, contents.threads[row.waker.value].tid);
-      case 20:
-        return row.waker_stack.value == 0 ? void() : give(out, row.waker_stack.value);
-      case 21:
-        return row.owner == model::Wait::kNoOwner
-                   ? void()
-                   : give(out, contents.threads[row.owner.value].tid);
-    }
-  }
-};
 
 constexpr int kSecondsColumn = 0;  // in both tables
 constexpr int kNsColumn = 1;
@@ -240,6 +102,21 @@ int best_index(sqlite3_vtab*, sqlite3_index_info* info) {
   return info->idxStr == nullptr ? SQLITE_NOMEM : SQLITE_OK;
 }
 
+// When each sampled allocation was freed: once, for the first query that asks.
+Result<void> load_heap_ends(const SqlSource& source) {
+  if (source.heap_ends_loaded) return {};
+  BlockStream<model::HeapFree> frees(source.database, source.contents);
+  if (auto started = frees.start({}); !started) return started;
+  while (true) {
+    auto more = frees.next();
+    if (!more) return std::unexpected(more.error());
+    if (!*more) break;
+    for (const model::HeapFree& row : frees.rows()) source.heap_ends.try_emplace(row.id, row.time);
+  }
+  source.heap_ends_loaded = true;
+  return {};
+}
+
 template <class Row>
 int connect(sqlite3* handle, void* source, int, const char* const*, sqlite3_vtab** out,
             char** error) {
@@ -287,6 +164,10 @@ int filter(sqlite3_vtab_cursor* base, int, const char* plan, int count, sqlite3_
       cursor.range.end_ns = std::min(cursor.range.end_ns, ns + 1);  // the range excludes its end
     }
   }
+  if constexpr (std::is_same_v<Row, model::HeapAlloc>) {
+    if (auto loaded = load_heap_ends(*cursor.table().source); !loaded)
+      return cursor.table().say(loaded.error());
+  }
   if (auto started = cursor.blocks.start(cursor.range); !started) {
     return cursor.table().say(started.error());
   }
@@ -309,8 +190,7 @@ int eof(sqlite3_vtab_cursor* cursor) {
 template <class Row>
 int column(sqlite3_vtab_cursor* base, sqlite3_context* out, int number) {
   auto& cursor = *static_cast<Cursor<Row>*>(base);
-  Shape<Row>::cell(out, cursor.table().source->contents, cursor.blocks.rows()[cursor.index],
-                   number);
+  Shape<Row>::cell(out, *cursor.table().source, cursor.blocks.rows()[cursor.index], number);
   return SQLITE_OK;
 }
 
@@ -373,6 +253,8 @@ Result<void> register_sql_tables(const SqlSource& source) {
        {sqlite3_create_module(handle, Shape<model::Sample>::kName, module_of<model::Sample>(),
                               data),
         sqlite3_create_module(handle, Shape<model::Wait>::kName, module_of<model::Wait>(), data),
+        sqlite3_create_module(handle, Shape<model::HeapAlloc>::kName, module_of<model::HeapAlloc>(),
+                              data),
         sqlite3_create_function_v2(handle, "stack_text", 1, flags, data, stack_text_function,
                                    nullptr, nullptr, nullptr),
         sqlite3_create_function_v2(handle, "frame_text", 1, flags, data, frame_text_function,
@@ -380,7 +262,7 @@ Result<void> register_sql_tables(const SqlSource& source) {
     if (code != SQLITE_OK) return source.database.failure("cannot be queried", code);
   }
   // Declares the tables now: later, the caller's authorizer would take it for a CREATE TABLE.
-  return source.database.execute("SELECT 1 FROM samples, waits WHERE 0");
+  return source.database.execute("SELECT 1 FROM samples, waits, heap WHERE 0");
 }
 
 }  // namespace assay::run

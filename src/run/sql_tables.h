@@ -1,6 +1,9 @@
-// The eponymous virtual tables `samples` and `waits` and the functions stack_text() and
+// The eponymous virtual tables `samples`, `waits` and `heap` and the functions stack_text() and
 // frame_text().
 #pragma once
+
+#include <cstdint>
+#include <unordered_map>
 
 #include "base/result.h"
 #include "run/reader.h"
@@ -12,6 +15,9 @@ namespace assay::run {
 struct SqlSource {
   const Database& database;
   const Contents& contents;
+  // When sampled allocations were freed, by their id: loaded when a query first asks for `heap`.
+  mutable std::unordered_map<uint64_t, TimeNs> heap_ends = {};
+  mutable bool heap_ends_loaded = false;
 };
 
 Result<void> register_sql_tables(const SqlSource& source);

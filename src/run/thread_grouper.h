@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "model/heap.h"
 #include "model/ids.h"
 #include "model/sample.h"
 
@@ -20,6 +21,13 @@ inline TimeNs time_of(const model::Sample& row) {
 }
 inline TimeNs time_of(const model::Wait& row) {
   return row.start;
+}
+
+inline TimeNs time_of(const model::HeapAlloc& row) {
+  return row.time;
+}
+inline TimeNs time_of(const model::HeapFree& row) {
+  return row.time;
 }
 
 class ThreadGrouper {

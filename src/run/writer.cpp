@@ -87,6 +87,15 @@ class FileWriter : public Writer {
   void put_open_waits(std::vector<model::Wait> waits) override {
     with_pending([&](Pending& pending) { pending.open_waits = std::move(waits); });
   }
+  void add_heap_alloc(const model::HeapAlloc& alloc) override {
+    with_pending([&](Pending& pending) { pending.heap_allocs.push_back(alloc); });
+  }
+  void add_heap_free(const model::HeapFree& end) override {
+    with_pending([&](Pending& pending) { pending.heap_frees.push_back(end); });
+  }
+  void add_heap_snapshot(const model::HeapSnapshot& snapshot) override {
+    with_pending([&](Pending& pending) { pending.heap_snapshots.push_back(snapshot); });
+  }
   void add_series(const model::Series& series) override {
     with_pending([&](Pending& pending) { pending.series.push_back(series); });
   }

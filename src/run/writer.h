@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "model/address_space.h"
 #include "model/data_name.h"
+#include "model/heap.h"
 #include "model/location.h"
 #include "model/loss.h"
 #include "model/module.h"
@@ -55,6 +56,11 @@ class Writer {
   // The waits that are still open, as they stand: each call replaces the last. They keep a run that
   // is cut off from taking a blocked thread for a running one; finish() drops them.
   virtual void put_open_waits(std::vector<model::Wait> waits) = 0;
+  // Sampled allocations, numbered in the order they come, and the ends of earlier ones. Writers
+  // that keep no heap ignore them.
+  virtual void add_heap_alloc(const model::HeapAlloc&) {}
+  virtual void add_heap_free(const model::HeapFree&) {}
+  virtual void add_heap_snapshot(const model::HeapSnapshot&) {}
   virtual void add_series(const model::Series& series) = 0;
   virtual void add_point(const model::Point& point) = 0;
   virtual void add_loss(const model::Loss& loss) = 0;

@@ -50,6 +50,7 @@ void Consumer::consume() {
 }
 
 void Consumer::keep_house(TimeNs now) {
+  if (parts_.heap != nullptr) parts_.heap->poll(now);
   if (now >= next_publish_) {
     next_publish_ = now + kPublishNs;
     publish_live_tasks();

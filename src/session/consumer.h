@@ -14,6 +14,7 @@
 #include "capture/perf/ring_reader.h"
 #include "run/writer.h"
 #include "session/bpf_backend.h"
+#include "session/heap_capture.h"
 #include "session/live_tasks_board.h"
 #include "session/recording.h"
 #include "session/stack_policy.h"
@@ -34,6 +35,7 @@ class Consumer {
     StackBuilder& stacks;
     unwind::Unwinder& unwinder;
     run::Writer& writer;
+    HeapCapture* heap;  // null: allocations are not sampled
   };
 
   Consumer(const Parts& parts, TimeNs window_begin) : parts_(parts), complete_until_(window_begin) {

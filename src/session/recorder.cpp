@@ -14,6 +14,7 @@
 #include "session/data_names.h"
 #include "session/event_choice.h"
 #include "session/frame_namer.h"
+#include "session/heap_capture.h"
 #include "session/hot_source.h"
 #include "session/periodic_flush.h"
 #include "session/process_register.h"
@@ -56,6 +57,7 @@ class Recorder {
 
  private:
   Result<RecordOutcome> capture();
+  Result<void> prepare_heap();
   Result<void> open_run();
   void build_stages();
   Result<void> open_events();
@@ -86,6 +88,8 @@ class Recorder {
   std::unique_ptr<AddressSpaces> spaces_;
   std::unique_ptr<StackBuilder> stacks_;
   HotSource hot_source_;
+  HotSource heap_source_;              // weighed by bytes
+  std::unique_ptr<HeapCapture> heap_;  // null: allocations are not sampled
   std::unique_ptr<DataNames> data_names_;
   std::unique_ptr<WaitSites> sites_;
   std::unique_ptr<capture::EventSet> events_;
@@ -109,7 +113,19 @@ Result<RecordOutcome> Recorder::run() {
   return outcome;
 }
 
+// Into a running target at once, into a command when it is launched.
+Result<void> Recorder::prepare_heap() {
+  if (!options_.heap) return {};
+  heap_ = std::make_unique<HeapCapture>(*options_.heap);
+  if (options_.target.command.empty()) return {};
+  auto extras = heap_->prepare_launch();
+  if (!extras) return std::unexpected(extras.error());
+  target_.set_extras(std::move(*extras));
+  return {};
+}
+
 Result<RecordOutcome> Recorder::capture() {
+  if (auto prepared = prepare_heap(); !prepared) return std::unexpected(prepared.error());
   auto found = target_.find([this](const char* phase, TimeNs begin) {
     info_.window_begin_ns = begin;
     show(phase);
@@ -118,6 +134,10 @@ Result<RecordOutcome> Recorder::capture() {
   show("preparing");
   raise_descriptor_limit();  // after a launched command was forked: its limits are its own
   if (auto opened = open_events(); !opened) return std::unexpected(opened.error());
+  if (heap_ && !target_.is_launched()) {
+    if (auto attached = heap_->attach(target_.pids()); !attached)
+      return std::unexpected(attached.error());
+  }
   if (auto opened = open_run(); !opened) return std::unexpected(opened.error());
   build_stages();
   if (auto begun = begin_window(); !begun) {
@@ -161,6 +181,7 @@ void Recorder::build_stages() {
       proc_, *symbolizer_, spaces_->kernel(),
       [this](pid_t pid, uint64_t address) { data_names_->waited_on(pid, address); });
   if (bpf_) bpf_->join(*spaces_, *unwinder_);
+  if (heap_) heap_->join({proc_, *stacks_, *tracker_, *writer_, heap_source_}, *spaces_);
   // Tables are built before the window opens, so that the consumer need not stop for them; the
   // first kernel name makes the symbolizer read all of them.
   (void)symbolizer_->resolve(spaces_->kernel(), 0);
@@ -206,6 +227,7 @@ void Recorder::abandon_run() {
   if (bpf_) bpf_->end();
   reader_->stop();
   if (consumer_) consumer_->join();
+  if (heap_) heap_->end(monotonic_ns());
   namer_->finish();
   writer_.reset();
   unlink(options_.output.c_str());
@@ -238,7 +260,7 @@ Result<void> Recorder::begin_window() {
   if (auto released = target_.release(); !released) return released;
   consumer_ = std::make_unique<Consumer>(
       Consumer::Parts{*reader_, *events_, bpf_.get(), *recording_, *tracker_, *stack_policy_,
-                      *stacks_, *unwinder_, *writer_},
+                      *stacks_, *unwinder_, *writer_, heap_.get()},
       info_.window_begin_ns);
   consumer_->start();
   processes_->write_host_facts();
@@ -315,6 +337,7 @@ Result<RecordOutcome> Recorder::end_window(const std::string& reason) {
   info_.end_reason = reason;
   info_.finished = true;
   recording_->finish(info_.window_end_ns);
+  if (heap_) heap_->end(info_.window_end_ns);
   if (stack_policy_->filled_in_kernel_stacks()) {
     writer_->add_note(
         {"kernel stacks",
@@ -333,6 +356,10 @@ Result<RecordOutcome> Recorder::end_window(const std::string& reason) {
   outcome.samples = recording_->counts().samples;
   outcome.waits = recording_->counts().waits;
   outcome.lost = recording_->counts().lost;
+  if (heap_) {
+    outcome.allocations = heap_->evidence()->counts().allocations;
+    for (const capture::InjectPause& pause : heap_->pauses()) outcome.pauses_ns.push_back(pause.ns);
+  }
   outcome.launched_exit = target_.launched_exit();
   if (bpf_) outcome.bpf = bpf_->report(*recording_->bpf_evidence());
   outcome.write_error = flush_->error();
@@ -348,6 +375,7 @@ void Recorder::keep_source() {
   if (!options_.source) return;
   std::vector<pid_t> pids = tracker_->pids();
   symbol::SourceText text(pids.empty() ? 0 : *std::min_element(pids.begin(), pids.end()));
+  heap_source_.write(stacks_->frames(), stacks_->stacks(), *symbolizer_, text, *writer_);
   hot_source_.write(stacks_->frames(), stacks_->stacks(), *symbolizer_, text, *writer_);
 }
 

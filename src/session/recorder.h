@@ -8,8 +8,9 @@
 //
 // Ends by time, by request (`stop`), when the target is gone, or when the disk is full; whatever
 // the reason, what was captured is in the file and the file opens. Never stops or signals the
-// target, except a command it launched itself: when it is told to stop, and at the end of a capture
-// that had load to drive it with.
+// target (but for the moment that a heap sampler needs, where one was asked for), except a command
+// it launched itself: when it is told to stop, and at the end of a capture that had load to drive
+// it with.
 #pragma once
 
 #include <atomic>
@@ -21,6 +22,7 @@
 #include "model/run_info.h"
 #include "os/launch.h"
 #include "session/bpf_backend.h"
+#include "session/heap_capture.h"
 #include "session/load_driver.h"
 #include "target/target.h"
 
@@ -44,8 +46,9 @@ struct RecordOptions {
   bool unprivileged = false;  // behave as if no privilege were there (for tests and comparisons)
   bool source = true;         // keep the text of hot source lines in the run
   bool debuginfod = false;    // ask the servers in DEBUGINFOD_URLS for missing debug files
-  LoadRequest load;           // what drives the target meanwhile; empty: nothing
-  std::string cache_dir;      // unwind tables and symbols by build id; empty: none
+  std::optional<HeapSampling> heap;  // sample allocations as well
+  LoadRequest load;                  // what drives the target meanwhile; empty: nothing
+  std::string cache_dir;             // unwind tables and symbols by build id; empty: none
 };
 
 struct RecordProgress {
@@ -66,8 +69,10 @@ struct RecordOutcome {
   uint64_t waits = 0;
   uint64_t lost = 0;
   std::optional<os::ExitStatus> launched_exit;  // of a launched command that has ended
-  BpfReport bpf;                                // what the BPF backend says of itself
-  std::optional<Error> write_error;             // the disk filled up: the run is readable so far
+  uint64_t allocations = 0;                     // sampled
+  std::vector<int64_t> pauses_ns;    // of single threads, by attaching and detaching the sampler
+  BpfReport bpf;                     // what the BPF backend says of itself
+  std::optional<Error> write_error;  // the disk filled up: the run is readable so far
 };
 
 // `stop` ends the capture early; `progress` is called a few times a second from this thread.

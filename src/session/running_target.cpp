@@ -29,7 +29,7 @@ Result<void> RunningTarget::find(const Show& show) {
 }
 
 Result<void> RunningTarget::launch() {
-  auto started = os::LaunchedProcess::start(options_.target.command);
+  auto started = os::LaunchedProcess::start(options_.target.command, extras_);
   if (!started) return std::unexpected(started.error());
   launched_ = std::move(*started);
   attached_ = load_ != nullptr;

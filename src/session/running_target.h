@@ -28,6 +28,9 @@ class RunningTarget {
   RunningTarget(const RecordOptions& options, const std::atomic<bool>& stop, os::ProcFs& proc)
       : options_(options), stop_(stop), proc_(proc), spec_(options.target) {}
 
+  // What a command is to be launched with, besides; before find().
+  void set_extras(os::LaunchExtras extras) { extras_ = std::move(extras); }
+  bool is_launched() const { return launched_.has_value(); }
   // Finds or launches the target, starts the load and lets both warm up; `show` tells how it goes.
   Result<void> find(const Show& show);
   // Looks again at who the target is now; an error when it has gone.
@@ -60,6 +63,7 @@ class RunningTarget {
   std::optional<os::ExitStatus> launched_exit_;
   target::ResolvedTarget resolved_;
   std::unique_ptr<LoadDriver> load_;
+  os::LaunchExtras extras_;
   bool attached_ = true;
 };
 

@@ -13,6 +13,8 @@
 
 namespace {
 
+using assay::model::HeapAlloc;
+using assay::model::HeapFree;
 using assay::model::Sample;
 using assay::model::Wait;
 using assay::run::totals_of;
@@ -38,6 +40,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::span<const uint8_t> bytes(data, size);
   std::vector<Sample> samples;
   std::vector<Wait> waits;
+  std::vector<HeapAlloc> allocs;
+  std::vector<HeapFree> frees;
+  check(decoder.decode(bytes, allocs), allocs);
+  check(decoder.decode(bytes, frees), frees);
+  check(assay::run::BlockDecoder::decode_raw(bytes, allocs), allocs);
+  check(assay::run::BlockDecoder::decode_raw(bytes, frees), frees);
   check(decoder.decode(bytes, samples), samples);
   check(decoder.decode(bytes, waits), waits);
   check(assay::run::BlockDecoder::decode_raw(bytes, samples), samples);
@@ -45,7 +53,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   return 0;
 }
 
-// Blocks of both kinds, compressed and raw, small enough that mutations reach every part.
+// Blocks of every kind, compressed and raw, small enough that mutations reach every part.
 std::vector<std::vector<uint8_t>> fuzz_corpus() {
   std::vector<std::vector<uint8_t>> corpus;
   assay::run::BlockEncoder encoder;
@@ -60,6 +68,8 @@ std::vector<std::vector<uint8_t>> fuzz_corpus() {
   for (uint32_t count : {0u, 1u, 7u, 60u}) {
     std::vector<Sample> samples;
     std::vector<Wait> waits;
+    std::vector<HeapAlloc> allocs;
+    std::vector<HeapFree> frees;
     for (uint32_t i = 0; i < count; ++i) {
       samples.push_back({1'000'000 + i * 977, {i / 20}, {i % 5}, 10'101'010, 3});
       Wait wait;
@@ -71,9 +81,13 @@ std::vector<std::vector<uint8_t>> fuzz_corpus() {
       wait.stack = {i % 7};
       wait.arg = i % 4 * 0x10000000;
       waits.push_back(wait);
+      allocs.push_back({1'000'000 + i * 977, {i / 20}, {i % 7}, i, 16u << i % 12, 524'288, {}});
+      frees.push_back({1'000'000 + i * 1977, {i / 20}, i});
     }
     keep(encoder.encode(std::span<const Sample>(samples)));
     keep(encoder.encode(std::span<const Wait>(waits)));
+    keep(encoder.encode(std::span<const HeapAlloc>(allocs)));
+    keep(encoder.encode(std::span<const HeapFree>(frees)));
   }
   return corpus;
 }

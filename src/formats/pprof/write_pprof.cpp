@@ -41,6 +41,11 @@ class Encoder {
     types_ = {Metric::samples, Metric::cpu,  Metric::waits,
               Metric::off,     Metric::lock, Metric::runqueue};
     if (metric == Metric::wall) types_.push_back(Metric::wall);
+    // Go's heap profiles have these four, in this order.
+    if (is_heap(metric)) {
+      types_ = {Metric::alloc_objects, Metric::alloc_space, Metric::inuse_objects,
+                Metric::inuse_space};
+    }
   }
 
   std::string encode() {
@@ -64,7 +69,14 @@ class Encoder {
   WireWriter value_type(Metric type) {
     WireWriter message;
     message.number(1, strings_.index(metric_name(type)));
-    message.number(2, strings_.index(is_time(type) ? "nanoseconds" : "count"));
+    message.number(2, strings_.index(metric_unit(type)));
+    return message;
+  }
+
+  WireWriter heap_period() {
+    WireWriter message;
+    message.number(1, strings_.index("space"));
+    message.number(2, strings_.index("bytes"));
     return message;
   }
 
@@ -209,7 +221,8 @@ class Encoder {
     text("thread", thread.name);
     number("tid", thread.tid);
     text("pool", thread.pool);
-    text("category", row.waiting ? analysis::block_kind_id(row.kind) : "cpu");
+    std::string_view category = row.waiting ? analysis::block_kind_id(row.kind) : "cpu";
+    text("category", row.heap ? "heap" : category);
   }
 
   void write_mappings() {
@@ -245,8 +258,13 @@ class Encoder {
       profile_.number(kTimeNanos, info.utc_begin_ns + run_.begin_ns() - info.window_begin_ns);
     }
     profile_.number(kDurationNanos, run_.end_ns() - run_.begin_ns());
-    profile_.message(kPeriodType, value_type(Metric::cpu));
-    profile_.number(kPeriod, info.sample_period_ns);
+    if (is_heap(metric_)) {
+      profile_.message(kPeriodType, heap_period());
+      profile_.number(kPeriod, int64_t{1});  // the values are scaled already
+    } else {
+      profile_.message(kPeriodType, value_type(Metric::cpu));
+      profile_.number(kPeriod, info.sample_period_ns);
+    }
     std::string comment =
         fmt::format("assay {}: {}, {}", info.assay_version, info.target, info.backend);
     profile_.number(kComment, strings_.index(clean_text(comment)));

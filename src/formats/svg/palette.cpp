@@ -29,6 +29,15 @@ constexpr std::array<Hue, kFrameKindCount> kOffCpu{{{220, .14, .88, 0, 0},
                                                     {0, .00, .82, 0, .02},
                                                     {210, .55, .78}}};
 
+// Green: memory.
+constexpr std::array<Hue, kFrameKindCount> kHeap{{{220, .14, .88, 0, 0},
+                                                  {115, .44, .66},
+                                                  {80, .48, .67},
+                                                  {160, .38, .68},
+                                                  {55, .50, .68},
+                                                  {0, .00, .82, 0, .02},
+                                                  {210, .55, .78}}};
+
 std::string hex(double hue, double saturation, double lightness) {
   double chroma = (1 - std::abs(2 * lightness - 1)) * saturation;
   auto channel = [&](double shift) {
@@ -40,6 +49,7 @@ std::string hex(double hue, double saturation, double lightness) {
 }
 
 const Hue& hue_of(FrameKind kind, Metric metric) {
+  if (is_heap(metric)) return kHeap[static_cast<size_t>(kind)];
   bool waiting = metric == Metric::off || metric == Metric::lock || metric == Metric::waits ||
                  metric == Metric::runqueue;
   return (waiting ? kOffCpu : kOnCpu)[static_cast<size_t>(kind)];

@@ -22,7 +22,7 @@ constexpr double kNarrowest = 0.1 / kInner;
 constexpr size_t kMostBoxes = 30'000;
 
 std::string amount(int64_t value, Metric metric) {
-  return is_time(metric) ? format_duration(value) : format_count(static_cast<uint64_t>(value));
+  return metric_value(metric, value);
 }
 
 // "(anonymous namespace)::" says little and would often be all that fits.

@@ -1,0 +1,24 @@
+// Which frames at the top of an allocation's stack are the allocating machinery itself.
+//
+// malloc and its kin, operator new, and the containers and strings of the standard library that
+// call them: what a person asks is which line of the program wanted the memory. Pure; never fails.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "analysis/call_tree.h"
+
+namespace assay::analysis {
+
+// malloc, operator new, strdup, g_malloc, …: allocates and does nothing else.
+bool is_allocation_function(std::string_view name);
+// A piece of the standard library that allocates for its caller: std::vector's growth, a string.
+bool is_library_plumbing(std::string_view name);
+
+// How many frames, leaf first, to leave out of what is shown: allocation functions always, plumbing
+// as long as something of the program follows.
+size_t frames_to_cut(std::span<const FrameText> leaf_first);
+
+}  // namespace assay::analysis

@@ -1,0 +1,229 @@
+#include "capture/heap/heap_channel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstring>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "inject/preload/heap_channel.h"
+
+namespace assay::capture {
+namespace {
+
+using inject::HeapAllocRecord;
+using inject::HeapChannelHeader;
+using inject::HeapFreeRecord;
+using inject::HeapRecordHeader;
+using inject::HeapRecordKind;
+
+constexpr uint64_t kLargestRecord = sizeof(HeapAllocRecord) + 8 * inject::kMaxHeapFrames;
+constexpr uint64_t kSmallestRing = uint64_t{64} << 10, kLargestRing = uint64_t{256} << 20;
+constexpr size_t kMostAtOnce = 200'000;
+
+std::atomic_ref<uint32_t> atomic_u32(std::byte* at) {
+  return std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(at));
+}
+
+template <class T>
+T word_at(std::span<const uint64_t> copy, size_t byte) {
+  T value;
+  std::memcpy(&value, reinterpret_cast<const std::byte*>(copy.data()) + byte, sizeof value);
+  return value;
+}
+
+}  // namespace
+
+HeapRing::HeapRing(std::span<std::byte> memory, uint64_t ring_bytes)
+    : header_(reinterpret_cast<HeapChannelHeader*>(memory.data())),
+      ring_(memory.data() + inject::kHeapChannelHeaderBytes),
+      ring_bytes_(ring_bytes),
+      copy_(kLargestRecord / 8) {}
+
+uint64_t HeapRing::pending_bytes() const {
+  return header_->head.load(std::memory_order_acquire) - tail_;
+}
+
+size_t HeapRing::drain(size_t most, const std::function<void(const HeapRecord&)>& visit) {
+  uint64_t head = header_->head.load(std::memory_order_acquire);
+  if (head - tail_ > ring_bytes_ || head % 8 != 0) {
+    // Somebody wrote over the header: begin anew where it says it is now.
+    ++damaged_;
+    skip_to(head & ~uint64_t{7});
+    return 0;
+  }
+  size_t count = 0;
+  while (count < most && tail_ != head) {
+    Step step = next(head, visit);
+    if (step == Step::nothing) break;
+    if (step == Step::record) ++count;
+  }
+  header_->tail.store(tail_, std::memory_order_release);
+  return count;
+}
+
+void HeapRing::skip_to(uint64_t position) {
+  std::memset(ring_, 0, ring_bytes_);
+  tail_ = position;
+  header_->tail.store(tail_, std::memory_order_release);
+}
+
+HeapRing::Step HeapRing::next(uint64_t head, const std::function<void(const HeapRecord&)>& visit) {
+  uint64_t offset = tail_ & (ring_bytes_ - 1);
+  std::byte* at = ring_ + offset;
+  uint32_t size = atomic_u32(at).load(std::memory_order_acquire);
+  if (size == 0) return Step::nothing;  // reserved and not yet filled in
+  uint64_t room = std::min(ring_bytes_ - offset, head - tail_);
+  if (size % 8 != 0 || size < sizeof(HeapRecordHeader) || size > room) {
+    ++damaged_;
+    skip_to(head);
+    return Step::skipped;
+  }
+  bool handed = size <= kLargestRecord;
+  if (handed) {
+    std::memcpy(copy_.data(), at, size);
+    handed = hand_over(size, visit);
+  }
+  std::memset(at, 0, size);
+  tail_ += size;
+  return handed ? Step::record : Step::skipped;
+}
+
+// Everything below looks at the copy alone: the target may be writing to the original.
+bool HeapRing::hand_over(uint32_t size, const std::function<void(const HeapRecord&)>& visit) {
+  std::span<const uint64_t> copy(copy_);
+  auto kind = word_at<uint16_t>(copy, offsetof(HeapRecordHeader, kind));
+  HeapRecord record;
+  if (kind == static_cast<uint16_t>(HeapRecordKind::free) && size >= sizeof(HeapFreeRecord)) {
+    record.is_free = true;
+    record.time = word_at<TimeNs>(copy, offsetof(HeapFreeRecord, time_ns));
+    record.address = word_at<uint64_t>(copy, offsetof(HeapFreeRecord, address));
+    record.tid = word_at<uint32_t>(copy, offsetof(HeapFreeRecord, tid));
+    visit(record);
+    return true;
+  }
+  if (kind != static_cast<uint16_t>(HeapRecordKind::alloc) || size < sizeof(HeapAllocRecord))
+    return false;
+  auto frames = word_at<uint16_t>(copy, offsetof(HeapRecordHeader, frames));
+  auto function = word_at<uint16_t>(copy, offsetof(HeapAllocRecord, function));
+  if (frames > (size - sizeof(HeapAllocRecord)) / 8 || function >= model::kHeapFunctionCount) {
+    ++damaged_;
+    return false;
+  }
+  record.time = word_at<TimeNs>(copy, offsetof(HeapAllocRecord, time_ns));
+  record.address = word_at<uint64_t>(copy, offsetof(HeapAllocRecord, address));
+  record.size_bytes = word_at<uint64_t>(copy, offsetof(HeapAllocRecord, size));
+  record.rate_bytes = word_at<uint64_t>(copy, offsetof(HeapAllocRecord, rate_bytes));
+  record.tid = word_at<uint32_t>(copy, offsetof(HeapAllocRecord, tid));
+  record.function = static_cast<model::HeapFunction>(function);
+  record.complete = word_at<uint16_t>(copy, offsetof(HeapAllocRecord, complete)) == 1;
+  record.pcs = copy.subspan(sizeof(HeapAllocRecord) / 8, frames);
+  visit(record);
+  return true;
+}
+
+Result<std::unique_ptr<HeapChannel>> HeapChannel::open(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd.valid()) return fail_errno("cannot open {}", path);
+  struct stat file {};
+  if (fstat(fd.get(), &file) != 0) return fail_errno("cannot look at {}", path);
+  auto size = static_cast<uint64_t>(file.st_size);
+  if (!S_ISREG(file.st_mode) || size < inject::kHeapChannelHeaderBytes + kSmallestRing ||
+      size > inject::kHeapChannelHeaderBytes + kLargestRing) {
+    return fail("{} is no heap channel", path);
+  }
+  void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  if (at == MAP_FAILED) return fail_errno("cannot map {}", path);
+  auto* header = static_cast<HeapChannelHeader*>(at);
+  uint64_t magic = std::atomic_ref(header->magic).load(std::memory_order_acquire);
+  uint64_t ring_bytes = std::atomic_ref(header->ring_bytes).load();
+  if (magic != inject::kHeapChannelMagic || header->version != inject::kHeapChannelVersion ||
+      !std::has_single_bit(ring_bytes) || ring_bytes > size - inject::kHeapChannelHeaderBytes) {
+    munmap(at, size);
+    return fail("{} is no heap channel of this version", path);
+  }
+  auto channel = std::unique_ptr<HeapChannel>(
+      new HeapChannel(std::move(fd), std::span(static_cast<std::byte*>(at), size), ring_bytes));
+  channel->inode_ = file.st_ino;
+  return channel;
+}
+
+Result<std::unique_ptr<HeapChannel>> HeapChannel::create_in(UniqueFd memory, uint64_t ring_bytes,
+                                                            uint64_t rate_bytes) {
+  ring_bytes = std::bit_floor(std::clamp(ring_bytes, kSmallestRing, kLargestRing));
+  uint64_t size = inject::kHeapChannelHeaderBytes + ring_bytes;
+  if (ftruncate(memory.get(), static_cast<off_t>(size)) != 0)
+    return fail_errno("cannot size the memory to share with the target");
+  // The target must not be able to take pages away from under a reader.
+  if (fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    return fail_errno("cannot seal the memory to share with the target");
+  void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
+  if (at == MAP_FAILED) return fail_errno("cannot map the memory to share with the target");
+  auto* header = static_cast<HeapChannelHeader*>(at);
+  header->magic = inject::kHeapChannelMagic;
+  header->version = inject::kHeapChannelVersion;
+  header->ring_bytes = ring_bytes;
+  header->rate_bytes.store(std::max<uint64_t>(rate_bytes, 1));
+  header->mode.store(static_cast<uint32_t>(inject::HeapMode::off));
+  return std::unique_ptr<HeapChannel>(
+      new HeapChannel(std::move(memory), std::span(static_cast<std::byte*>(at), size), ring_bytes));
+}
+
+HeapChannel::HeapChannel(UniqueFd fd, std::span<std::byte> memory, uint64_t ring_bytes)
+    : fd_(std::move(fd)), memory_(memory), ring_(memory, ring_bytes) {}
+
+HeapChannel::~HeapChannel() {
+  stop_sampling();
+  munmap(memory_.data(), memory_.size());
+}
+
+HeapChannelHeader& HeapChannel::header() const {
+  return *reinterpret_cast<HeapChannelHeader*>(memory_.data());
+}
+
+void HeapChannel::start_sampling() {
+  header().mode.store(static_cast<uint32_t>(inject::HeapMode::sampling), std::memory_order_release);
+}
+
+void HeapChannel::stop_sampling() {
+  header().mode.store(static_cast<uint32_t>(inject::HeapMode::detached), std::memory_order_release);
+}
+
+bool HeapChannel::ready() const {
+  return header().ready.load(std::memory_order_acquire) == 1;
+}
+
+HeapProblem HeapChannel::problem() const {
+  switch (static_cast<inject::HeapProblem>(header().problem.load(std::memory_order_acquire))) {
+    case inject::HeapProblem::none:
+      return HeapProblem::none;
+    case inject::HeapProblem::static_allocator:
+      return HeapProblem::static_allocator;
+    case inject::HeapProblem::no_memory:
+      return HeapProblem::no_memory;
+    case inject::HeapProblem::version:
+      return HeapProblem::version;
+  }
+  return HeapProblem::other;
+}
+
+uint64_t HeapChannel::hooked_slots() const {
+  return header().hooked_slots.load(std::memory_order_relaxed);
+}
+
+HeapChannelLosses HeapChannel::losses() const {
+  return {header().dropped_records.load(std::memory_order_relaxed),
+          header().dropped_live.load(std::memory_order_relaxed), ring_.damaged()};
+}
+
+size_t HeapChannel::drain(const std::function<void(const HeapRecord&)>& visit) {
+  struct stat file {};
+  if (fstat(fd_.get(), &file) != 0 || static_cast<size_t>(file.st_size) < memory_.size()) return 0;
+  return ring_.drain(kMostAtOnce, visit);
+}
+
+}  // namespace assay::capture

@@ -1,0 +1,110 @@
+// HeapChannel: Assay's end of the memory that a heap sampler inside a target writes into.
+//
+// In: a shared mapping (inject/preload/heap_channel.h) that the target may scribble over; out:
+// records whose every size was checked on a private copy. A channel that we make is sealed, so the
+// target cannot shrink it under us; of one that a launched program made the size is looked at
+// before every round. A ring that nobody empties tells the sampler to stop. Threads: one reader.
+// Failures: creating it may fail; damaged contents are skipped and counted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "model/heap.h"
+
+namespace assay::inject {
+struct HeapChannelHeader;
+}
+
+namespace assay::capture {
+
+struct HeapRecord {
+  bool is_free = false;
+  TimeNs time = 0;
+  uint64_t address = 0;
+  uint32_t tid = 0;  // in the target's own pid namespace
+  // Of allocations.
+  uint64_t size_bytes = 0;
+  uint64_t rate_bytes = 0;
+  model::HeapFunction function = model::HeapFunction::malloc;
+  bool complete = false;
+  std::span<const uint64_t> pcs;  // return addresses, innermost first; valid during the visit
+};
+
+// What went wrong so far.
+struct HeapChannelLosses {
+  uint64_t dropped = 0;       // records that found the ring full
+  uint64_t dropped_live = 0;  // allocations whose end cannot be seen
+  uint64_t damaged = 0;       // times that the ring's contents made no sense and were skipped
+};
+
+enum class HeapProblem : uint8_t { none, static_allocator, no_memory, version, other };
+
+// The reading half, over any memory of the channel's layout: header page, then the ring.
+class HeapRing {
+ public:
+  // `memory` is at least a header page and a ring of `ring_bytes`, a power of two.
+  HeapRing(std::span<std::byte> memory, uint64_t ring_bytes);
+  // Hands over what is published, at most `most` records; returns how many.
+  size_t drain(size_t most, const std::function<void(const HeapRecord&)>& visit);
+  uint64_t damaged() const { return damaged_; }
+  uint64_t pending_bytes() const;
+
+ private:
+  enum class Step : uint8_t { nothing, skipped, record };
+  Step next(uint64_t head, const std::function<void(const HeapRecord&)>& visit);
+  void skip_to(uint64_t position);
+  bool hand_over(uint32_t size, const std::function<void(const HeapRecord&)>& visit);
+
+  inject::HeapChannelHeader* header_;
+  std::byte* ring_;
+  uint64_t ring_bytes_;
+  uint64_t tail_ = 0;  // ours: what the shared one says is not believed
+  uint64_t damaged_ = 0;
+  std::vector<uint64_t> copy_;
+};
+
+class HeapChannel {
+ public:
+  static constexpr uint64_t kDefaultRingBytes = uint64_t{4} << 20;
+
+  // A channel that a launched program made in a file; an Error when it is none (yet).
+  static Result<std::unique_ptr<HeapChannel>> open(const std::string& path);
+  // A channel in an empty memfd of the target's, to be opened through its descriptors in /proc.
+  static Result<std::unique_ptr<HeapChannel>> create_in(UniqueFd memory, uint64_t ring_bytes,
+                                                        uint64_t rate_bytes);
+  ~HeapChannel();
+  HeapChannel(const HeapChannel&) = delete;
+  HeapChannel& operator=(const HeapChannel&) = delete;
+
+  // What the target was told; sampling begins and ends with these.
+  void start_sampling();
+  void stop_sampling();
+
+  bool ready() const;  // hooks stand and the probe was seen
+  HeapProblem problem() const;
+  uint64_t hooked_slots() const;
+  HeapChannelLosses losses() const;
+
+  size_t drain(const std::function<void(const HeapRecord&)>& visit);
+  uint64_t inode() const { return inode_; }
+
+ private:
+  HeapChannel(UniqueFd fd, std::span<std::byte> memory, uint64_t ring_bytes);
+  inject::HeapChannelHeader& header() const;
+
+  UniqueFd fd_;
+  std::span<std::byte> memory_;
+  HeapRing ring_;
+  uint64_t inode_ = 0;
+};
+
+}  // namespace assay::capture

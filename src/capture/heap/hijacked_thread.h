@@ -1,0 +1,57 @@
+// HijackedThread: a stopped thread of the target that makes a few calls for us and is then put back
+// as it was.
+//
+// In: a thread that stands at malloc's entry or in an interrupted, restartable system call. Saves
+// its registers, vector state and signal mask; blocks its signals, so that no handler of the
+// program runs in between; calls below its own stack where there is room, else on one made for it.
+// restore() puts everything back from a stop inside the kernel's signal code, so that an
+// interrupted system call goes on as after any stop. Threads: the tracer's. Failures: a call that
+// does not come back, a target that is gone.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "base/result.h"
+#include "capture/heap/tracees.h"
+
+namespace assay::capture {
+
+class HijackedThread {
+ public:
+  HijackedThread(Tracees& tracees, pid_t pid, pid_t tid, uint64_t syscall_instruction)
+      : tracees_(tracees), pid_(pid), tid_(tid), syscall_(syscall_instruction) {}
+
+  // `rewind_to`: where the thread is to go on when a breakpoint stopped it; 0: where it stands.
+  Result<void> take(uint64_t rewind_to);
+  // Results below 0 are −errno.
+  Result<int64_t> syscall(int64_t number, std::initializer_list<uint64_t> arguments);
+  Result<uint64_t> call(uint64_t function, std::initializer_list<uint64_t> arguments);
+  // Text for a call to read; valid until the next put_text().
+  Result<uint64_t> put_text(const std::string& text);
+  std::string read_text(uint64_t address) const;
+  // Everything back; the thread runs on.
+  Result<void> restore();
+
+ private:
+  bool use_own_stack();
+  Result<void> make_stack();
+  // Runs the thread until it stops with this signal.
+  Result<void> run_to(const user_regs_struct& registers, int signal, int request);
+
+  Tracees& tracees_;
+  pid_t pid_, tid_;
+  uint64_t syscall_;
+  user_regs_struct saved_{};
+  std::vector<uint8_t> vectors_;  // xstate
+  uint64_t mask_ = 0;
+  uint64_t stack_ = 0;      // low end of what calls use
+  bool own_stack_ = false;  // it is the thread's own, below what it uses
+  bool taken_ = false;
+};
+
+}  // namespace assay::capture

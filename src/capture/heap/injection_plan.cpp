@@ -1,0 +1,286 @@
+#include "capture/heap/injection_plan.h"
+
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/unique_fd.h"
+#include "capture/heap/elf_symbols.h"
+#include "os/module_file.h"
+
+namespace assay::capture {
+namespace {
+
+constexpr const char* kSamplerName = "assay_heap.so";  // as launched: libassay_heap.so
+constexpr const char* kInjectedName = "/memfd:assay-heap";
+
+#if defined(__x86_64__)
+constexpr uint16_t kMachine = EM_X86_64;
+#else
+constexpr uint16_t kMachine = EM_NONE;  // no other has an injector yet
+#endif
+
+const std::vector<std::string>& wanted_functions() {
+  static const std::vector<std::string> names{"malloc",
+                                              "dlopen",
+                                              "__libc_dlopen_mode",
+                                              "dlerror",
+                                              "mallctl",
+                                              "je_mallctl",
+                                              "MallocExtension_GetHeapSample",
+                                              "_ZN15MallocExtension8instanceEv",
+                                              "mi_malloc"};
+  return names;
+}
+
+Error unsafe(std::string what, std::string remedy) {
+  return {std::move(what), std::move(remedy), 0};
+}
+
+bool has_bit(const std::string& status, const char* field, int signal) {
+  size_t at = status.find(field);
+  if (at == std::string::npos) return false;
+  uint64_t mask = std::strtoull(status.c_str() + at + std::strlen(field), nullptr, 16);
+  return (mask >> (signal - 1) & 1) != 0;
+}
+
+// State, tracer, privileges: things of the process rather than of its program.
+Result<void> check_process(const os::ProcFs& proc, pid_t pid) {
+  auto stat = proc.stat(pid);
+  auto status = proc.status(pid);
+  if (!stat || !status) return fail("process {} is gone", pid);
+  if (stat->state == 'Z' || stat->state == 'X') return fail("process {} has ended", pid);
+  if (stat->state == 'T' || stat->state == 't') {
+    return std::unexpected(
+        unsafe(fmt::format("process {} is stopped: nothing in it would run", pid),
+               fmt::format("kill -CONT {}", pid)));
+  }
+  if (status->tracer != 0) {
+    return std::unexpected(
+        unsafe(fmt::format("process {} is traced already, by process {}", pid, status->tracer),
+               "end the debugger, strace or the other profiler first"));
+  }
+  if (status->seccomp == 1)
+    return fail("process {} runs in seccomp's strict mode, which ends it at any new system call",
+                pid);
+  auto text = proc.read(std::to_string(pid) + "/status");
+  if (text && (has_bit(*text, "SigIgn:\t", SIGSEGV) || has_bit(*text, "SigIgn:\t", SIGTRAP)))
+    return fail("process {} ignores SIGSEGV or SIGTRAP, by which injected calls come back", pid);
+  return {};
+}
+
+Error static_allocator(const ElfFacts& program, pid_t pid) {
+  std::string what = fmt::format(
+      "the program of process {} has its own malloc linked in: a sampler outside would see nothing",
+      pid);
+  if (program.functions.contains("mallctl") || program.functions.contains("je_mallctl")) {
+    return unsafe(what + " (it is jemalloc)",
+                  "start it with MALLOC_CONF=prof:true,prof_active:true if it was built with "
+                  "--enable-prof, or link jemalloc as a shared library");
+  }
+  if (program.functions.contains("MallocExtension_GetHeapSample") ||
+      program.functions.contains("_ZN15MallocExtension8instanceEv")) {
+    return unsafe(what + " (it is tcmalloc)",
+                  "start it with HEAPPROFILE=/tmp/heap, then: assay import /tmp/heap.0001.heap, or "
+                  "link tcmalloc as a shared library");
+  }
+  return unsafe(std::move(what), "link the allocator as a shared library");
+}
+
+Result<void> check_program(const ElfFacts& program, pid_t pid) {
+  if (kMachine == EM_NONE)
+    return fail("attaching is written for x86-64 only; start the program with: assay heap -- …");
+  if (!program.is_64_bit || program.machine != kMachine) {
+    return std::unexpected(unsafe(
+        fmt::format("process {} is of another architecture than this assay (32-bit, or emulated)",
+                    pid),
+        "use an assay built for it"));
+  }
+  if (program.interpreter.empty()) {
+    return std::unexpected(
+        unsafe(fmt::format("the program of process {} is linked statically: no library can be "
+                           "loaded into it",
+                           pid),
+               "link it dynamically, or build libassay into it"));
+  }
+  if (program.interpreter.find("ld-musl") != std::string::npos) {
+    return std::unexpected(
+        unsafe(fmt::format("process {} uses musl, and the sampler is built with glibc", pid),
+               "build Assay with musl (CC=musl-gcc) or the program with glibc"));
+  }
+  if (program.functions.contains("malloc")) return std::unexpected(static_allocator(program, pid));
+  return {};
+}
+
+struct Mapped {
+  os::MapsEntry entry;  // the first of the file: its offset is 0
+  std::string path;
+};
+
+std::vector<Mapped> mapped_files(const std::vector<os::MapsEntry>& maps) {
+  std::vector<Mapped> files;
+  for (const os::MapsEntry& entry : maps) {
+    if (entry.path.empty() || entry.path[0] != '/' || entry.file_offset != 0) continue;
+    if (!files.empty() && files.back().path == entry.path) continue;
+    files.push_back({entry, entry.path});
+  }
+  return files;
+}
+
+bool is_code_of(const std::vector<os::MapsEntry>& maps, uint64_t address) {
+  for (const os::MapsEntry& entry : maps) {
+    if (address >= entry.start && address < entry.end) return entry.executable;
+  }
+  return false;
+}
+
+std::string file_name(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+bool is_libc(const std::string& path) {
+  std::string name = file_name(path);
+  return name.starts_with("libc.so") || name.starts_with("libc-2");
+}
+
+bool may_hold_functions(const std::string& path) {
+  std::string name = file_name(path);
+  return is_libc(path) || name.starts_with("libdl") || name.find("malloc") != std::string::npos;
+}
+
+bool is_sampler(const std::string& path) {
+  return path.find(kSamplerName) != std::string::npos || path.starts_with(kInjectedName);
+}
+
+uint64_t place(uint64_t base, const ElfFacts& facts, const std::string& name) {
+  auto found = facts.functions.find(name);
+  return found == facts.functions.end() ? 0 : base - facts.first_vaddr + found->second;
+}
+
+// Fills in what one mapped library has.
+void take_functions(pid_t pid, const Mapped& file, InjectionPlan& plan) {
+  auto opened = os::open_module_file(pid, file.entry.start, file.entry.end, file.path, "");
+  if (!opened) return;
+  auto facts = read_elf_facts(opened->fd.get(), wanted_functions());
+  if (!facts) return;
+  uint64_t base = file.entry.start;
+  uint64_t malloc = place(base, *facts, "malloc");
+  // An allocator of its own goes before libc's.
+  if (malloc != 0 && (plan.malloc_entry == 0 || !is_libc(file.path))) {
+    plan.malloc_entry = malloc;
+    plan.allocator = file.path;
+  }
+  for (const char* name : {"dlopen", "__libc_dlopen_mode"}) {
+    if (plan.dlopen == 0) plan.dlopen = place(base, *facts, name);
+  }
+  if (plan.dlerror == 0) plan.dlerror = place(base, *facts, "dlerror");
+  if (!is_libc(file.path)) return;
+  uint64_t offset = find_syscall_instruction(opened->fd.get());
+  // libc is mapped segment by segment; find the one that this offset is in.
+  auto maps = os::ProcFs().maps(pid);
+  if (offset == 0 || !maps) return;
+  for (const os::MapsEntry& entry : *maps) {
+    bool holds = entry.path == file.path && entry.executable && offset >= entry.file_offset &&
+                 offset + 2 <= entry.file_offset + (entry.end - entry.start);
+    if (holds) plan.syscall = entry.start + (offset - entry.file_offset);
+  }
+}
+
+}  // namespace
+
+uint64_t find_sampler(const os::ProcFs& proc, pid_t pid) {
+  auto maps = proc.maps(pid);
+  if (!maps) return 0;
+  for (const Mapped& file : mapped_files(*maps)) {
+    bool channel = file.path.starts_with("/memfd:assay-heap-channel");
+    if (is_sampler(file.path) && !channel) return file.entry.start;
+  }
+  return 0;
+}
+
+Result<SamplerFunctions> read_sampler_functions(const std::string& library) {
+  UniqueFd fd(::open(library.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return fail_errno("cannot open {}", library);
+  auto facts = read_elf_facts(fd.get(), {"assay_heap_attach", "assay_heap_detach"});
+  if (!facts) return fail("{}: {}", library, facts.error().what);
+  SamplerFunctions functions;
+  for (auto [name, into] : {std::pair{"assay_heap_attach", &functions.attach},
+                            std::pair{"assay_heap_detach", &functions.detach}}) {
+    auto found = facts->functions.find(name);
+    if (found == facts->functions.end()) return fail("{} has no function {}", library, name);
+    *into = found->second - facts->first_vaddr;
+  }
+  return functions;
+}
+
+Result<InjectionPlan> plan_injection(const os::ProcFs& proc, pid_t pid) {
+  if (auto fine = check_process(proc, pid); !fine) return std::unexpected(fine.error());
+  UniqueFd exe(::open(fmt::format("{}/{}/exe", proc.root(), pid).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!exe.valid()) {
+    return fail_with_remedy(
+        fmt::format("the program of process {} cannot be read: {}", pid, std::strerror(errno)),
+        "run as root (sudo assay heap …), or as the user that the server runs as", errno);
+  }
+  auto program = read_elf_facts(exe.get(), wanted_functions());
+  if (!program) return fail("the program of process {}: {}", pid, program.error().what);
+  if (auto fine = check_program(*program, pid); !fine) return std::unexpected(fine.error());
+
+  auto maps = proc.maps(pid);
+  if (!maps) return std::unexpected(maps.error());
+  InjectionPlan plan;
+  plan.pid = pid;
+  for (const Mapped& file : mapped_files(*maps)) {
+    if (is_sampler(file.path)) continue;
+    if (may_hold_functions(file.path)) take_functions(pid, file, plan);
+  }
+  plan.library_base = find_sampler(proc, pid);
+  bool whole = plan.malloc_entry != 0 && plan.dlopen != 0 && plan.syscall != 0;
+  if (!whole || !is_code_of(*maps, plan.malloc_entry) || !is_code_of(*maps, plan.dlopen)) {
+    return std::unexpected(unsafe(
+        fmt::format("malloc and dlopen were not found in process {}: it may have replaced its C "
+                    "library's file, or use none",
+                    pid),
+        "restart the server with: assay heap -- COMMAND"));
+  }
+  return plan;
+}
+
+Result<void> check_launchable(const std::string& program) {
+  UniqueFd fd(::open(program.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return {};  // not found, or a script of a shell: starting it tells
+  struct stat file {};
+  if (fstat(fd.get(), &file) == 0 && (file.st_mode & (S_ISUID | S_ISGID)) != 0 && geteuid() != 0) {
+    return std::unexpected(unsafe(
+        fmt::format("{} is setuid: it ignores what is preloaded", program), "run it as root"));
+  }
+  auto facts = read_elf_facts(fd.get(), wanted_functions());
+  if (!facts) return {};
+  if (!facts->is_64_bit || (kMachine != EM_NONE && facts->machine != kMachine))
+    return fail("{} is of another architecture than this assay", program);
+  if (facts->interpreter.empty()) {
+    return std::unexpected(
+        unsafe(fmt::format("{} is linked statically: no library can be loaded into it", program),
+               "link it dynamically, or build libassay into it"));
+  }
+  if (facts->interpreter.find("ld-musl") != std::string::npos) {
+    return std::unexpected(
+        unsafe(fmt::format("{} uses musl, and the sampler is built with glibc", program),
+               "build Assay with musl (CC=musl-gcc) or the program with glibc"));
+  }
+  if (facts->functions.contains("malloc")) {
+    Error error = static_allocator(*facts, 0);
+    error.what = fmt::format("{} has its own malloc linked in: a sampler outside would see nothing",
+                             program);
+    return std::unexpected(error);
+  }
+  return {};
+}
+
+}  // namespace assay::capture

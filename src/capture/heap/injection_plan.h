@@ -1,0 +1,43 @@
+// InjectionPlan: whether the heap sampler may be brought into a running process, and where the code
+// is that doing so needs.
+//
+// In: a pid and /proc; out: addresses in that process. Reads only; the process is not touched.
+// Failures: every reason why it would not be safe or would see nothing is an Error in words, with
+// what to do instead. Threads: safe everywhere.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <sys/types.h>
+
+#include "base/result.h"
+#include "os/procfs.h"
+
+namespace assay::capture {
+
+struct InjectionPlan {
+  pid_t pid = 0;
+  uint64_t malloc_entry = 0;  // where threads come that hold no allocator lock
+  uint64_t dlopen = 0;
+  uint64_t dlerror = 0;       // 0: not found
+  uint64_t syscall = 0;       // a syscall instruction
+  uint64_t library_base = 0;  // of a sampler that is mapped already; 0: none
+  std::string allocator;      // path of the module that malloc is in
+};
+
+// The sampler's own functions, as offsets from where it is mapped.
+struct SamplerFunctions {
+  uint64_t attach = 0, detach = 0;
+};
+Result<SamplerFunctions> read_sampler_functions(const std::string& library);
+
+Result<InjectionPlan> plan_injection(const os::ProcFs& proc, pid_t pid);
+
+// Where a sampler is mapped in the process; 0: nowhere.
+uint64_t find_sampler(const os::ProcFs& proc, pid_t pid);
+
+// Why a program that is to be launched could not load the sampler; empty: it can.
+Result<void> check_launchable(const std::string& program);
+
+}  // namespace assay::capture

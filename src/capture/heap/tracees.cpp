@@ -1,0 +1,303 @@
+#include "capture/heap/tracees.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+#include <elf.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/unique_fd.h"
+
+namespace assay::capture {
+namespace {
+
+constexpr long kFollow =
+    PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC;
+constexpr int64_t kReleaseNs = 2 * kNsPerSecond;
+constexpr int64_t kAlarmNs = 5 * kNsPerMs;
+constexpr uint8_t kInt3 = 0xcc;
+
+// waitpid() knows no deadline: a timer's signal makes it look up.
+int alarm_signal() {
+  return SIGRTMIN + 7;
+}
+
+void ignore_alarm(int) {}
+
+void* start_alarm() {
+  struct sigaction action {};
+  action.sa_handler = ignore_alarm;  // no SA_RESTART: waiting is to be interrupted
+  sigaction(alarm_signal(), &action, nullptr);
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, alarm_signal());
+  pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = alarm_signal();
+  event._sigev_un._tid = static_cast<pid_t>(::syscall(SYS_gettid));
+  timer_t timer{};
+  if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) return nullptr;
+  itimerspec often{{0, kAlarmNs}, {0, kAlarmNs}};
+  timer_settime(timer, 0, &often, nullptr);
+  return timer;
+}
+
+bool write_byte(pid_t pid, uint64_t address, uint8_t byte) {
+  UniqueFd memory(::open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDWR | O_CLOEXEC));
+  return memory.valid() && pwrite(memory.get(), &byte, 1, static_cast<off_t>(address)) == 1;
+}
+
+Error seize_error(pid_t pid, int code) {
+  errno = code;
+  Error error = fail_errno("process {} cannot be attached to", pid).error();
+  if (code == EPERM) {
+    error.remedy =
+        "sudo assay heap …, or for processes of your own: sudo sysctl kernel.yama.ptrace_scope=0";
+  }
+  return error;
+}
+
+}  // namespace
+
+bool read_registers(pid_t tid, user_regs_struct& registers) {
+  iovec io{&registers, sizeof registers};
+  return ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &io) == 0;
+}
+
+bool write_registers(pid_t tid, const user_regs_struct& registers) {
+  iovec io{const_cast<user_regs_struct*>(&registers), sizeof registers};
+  return ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &io) == 0;
+}
+
+namespace {
+
+// Errors by which the kernel marks a call that it will take up again.
+constexpr int64_t kRestartSys = -512, kRestartNoIntr = -513, kRestartNoHand = -514,
+                  kRestartBlock = -516;
+
+// What has changed something although it says that it was interrupted.
+bool may_begin_again(int64_t number) {
+  return number != SYS_close && number != SYS_connect;
+}
+
+}  // namespace
+
+bool in_restartable_syscall(const user_regs_struct& registers) {
+  auto number = static_cast<int64_t>(registers.orig_rax);
+  auto result = static_cast<int64_t>(registers.rax);
+  if (number < 0) return false;
+  bool by_kernel = result == kRestartSys || result == kRestartNoIntr || result == kRestartNoHand ||
+                   result == kRestartBlock;
+  return by_kernel || (result == -EINTR && may_begin_again(number));
+}
+
+bool begin_call_again(pid_t pid, pid_t tid, uint64_t mask, user_regs_struct& registers) {
+  auto number = static_cast<int64_t>(registers.orig_rax);
+  if (number < 0 || !may_begin_again(number) || static_cast<int64_t>(registers.rax) != -EINTR)
+    return false;
+  auto status = os::ProcFs().read(fmt::format("{}/task/{}/status", pid, tid));
+  uint64_t pending = 0;
+  for (const char* field : {"SigPnd:\t", "ShdPnd:\t"}) {
+    size_t at = status ? status->find(field) : std::string::npos;
+    if (at != std::string::npos)
+      pending |= std::strtoull(status->c_str() + at + std::strlen(field), nullptr, 16);
+  }
+  if ((pending & ~mask) != 0) return false;  // a handler is to run, and EINTR is right
+  registers.rax = registers.orig_rax;
+  registers.rip -= 2;
+  registers.orig_rax = static_cast<unsigned long long>(-1);
+  return true;
+}
+
+Result<void> Breakpoint::insert() {
+  UniqueFd memory(::open(fmt::format("/proc/{}/mem", pid_).c_str(), O_RDWR | O_CLOEXEC));
+  if (!memory.valid() || pread(memory.get(), &original_, 1, static_cast<off_t>(address_)) != 1) {
+    return fail_errno("the code of process {} cannot be read", pid_);
+  }
+  if (original_ == kInt3) return fail("somebody else has a breakpoint at malloc in {}", pid_);
+  if (pwrite(memory.get(), &kInt3, 1, static_cast<off_t>(address_)) != 1)
+    return fail_errno("no breakpoint can be set in process {}", pid_);
+  inserted_ = true;
+  return {};
+}
+
+bool Breakpoint::remove() {
+  if (!inserted_) return true;
+  inserted_ = !write_byte(pid_, address_, original_);
+  return !inserted_;
+}
+
+void Breakpoint::remove_from(pid_t copy) const {
+  if (original_ != 0) write_byte(copy, address_, original_);
+}
+
+Tracees::Tracees(const os::ProcFs& proc, pid_t pid)
+    : proc_(proc), pid_(pid), alarm_(start_alarm()) {}
+
+Tracees::~Tracees() {
+  release_all();
+  if (alarm_ != nullptr) timer_delete(alarm_);
+}
+
+Result<void> Tracees::seize(pid_t tid) {
+  if (seized_.contains(tid)) return {};
+  if (ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0)
+    return std::unexpected(seize_error(pid_, errno));
+  seized_.insert(tid);
+  return {};
+}
+
+// Threads are born while others are seized: again until nobody new is there.
+Result<void> Tracees::seize_all() {
+  constexpr int kRounds = 20;
+  for (int round = 0; round < kRounds; ++round) {
+    bool found = false;
+    for (pid_t tid : proc_.tids(pid_)) {
+      if (seized_.contains(tid)) continue;
+      if (ptrace(PTRACE_SEIZE, tid, nullptr, kFollow) != 0) {
+        bool exiting = errno == ESRCH;
+        // An exiting thread says EPERM as well; one that lives is a refusal.
+        auto stat = proc_.thread_stat(pid_, tid);
+        if (exiting || !stat || stat->state == 'Z' || stat->state == 'X') continue;
+        return std::unexpected(seize_error(pid_, EPERM));
+      }
+      seized_.insert(tid);
+      found = true;
+    }
+    if (!found) return {};
+  }
+  return {};
+}
+
+bool Tracees::interrupt(pid_t tid) {
+  return ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) == 0;
+}
+
+bool Tracees::resume(pid_t tid, int request, int signal) {
+  stopped_.erase(tid);
+  return ptrace(static_cast<__ptrace_request>(request), tid, nullptr,
+                reinterpret_cast<void*>(static_cast<intptr_t>(signal))) == 0;
+}
+
+void Tracees::release(pid_t tid, int signal) {
+  resume(tid, PTRACE_DETACH, signal);
+  seized_.erase(tid);
+}
+
+// A child that was forked while the breakpoint stood has a copy of it. (After vfork the memory is
+// the parent's own: then the breakpoint itself must go.)
+void Tracees::let_go_child(pid_t child) {
+  if (breakpoint_ != nullptr) breakpoint_->remove_from(child);
+  ptrace(PTRACE_DETACH, child, nullptr, nullptr);
+  children_.erase(child);
+}
+
+bool Tracees::at_breakpoint(pid_t tid) const {
+  user_regs_struct registers{};
+  return breakpoint_ != nullptr && read_registers(tid, registers) &&
+         registers.rip == breakpoint_->address() + 1;
+}
+
+std::optional<Tracees::Event> Tracees::wait(TimeNs deadline) {
+  while (!gone_) {
+    int status = 0;
+    // Of this thread's tracees alone: others of Assay's children are none of our business.
+    int patience = alarm_ != nullptr ? 0 : WNOHANG;
+    pid_t tid = waitpid(-1, &status, __WALL | __WNOTHREAD | patience);
+    if (tid > 0) {
+      auto event = sort_out(tid, status);
+      if (event) stopped_.insert(event->tid);
+      if (event) return event;
+      continue;
+    }
+    if (tid < 0 && errno == ECHILD) gone_ = true;
+    if (monotonic_ns() >= deadline) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<Tracees::Event> Tracees::sort_out(pid_t tid, int status) {
+  if (!WIFSTOPPED(status)) {
+    seized_.erase(tid);
+    if (seized_.empty() || tid == owned_) gone_ = true;
+    return std::nullopt;
+  }
+  int signal = WSTOPSIG(status);
+  int event = status >> 16;
+  if (event == PTRACE_EVENT_STOP) {
+    bool is_child = children_.contains(tid) || !seized_.contains(tid);
+    if (is_child) {
+      auto stat = proc_.thread_stat(pid_, tid);
+      if (stat) {
+        seized_.insert(tid);  // a thread that was born
+        resume(tid, PTRACE_CONT);
+      } else {
+        let_go_child(tid);
+      }
+      return std::nullopt;
+    }
+    if (signal != SIGTRAP) {  // a job-control stop: leave it stopped
+      ptrace(PTRACE_LISTEN, tid, nullptr, nullptr);
+      return std::nullopt;
+    }
+    return Event{tid, Stop::interrupted, 0};
+  }
+  if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK) {
+    unsigned long child = 0;
+    ptrace(PTRACE_GETEVENTMSG, tid, nullptr, &child);
+    if (event == PTRACE_EVENT_VFORK && breakpoint_ != nullptr) breakpoint_->remove();
+    children_.insert(static_cast<pid_t>(child));
+    resume(tid, PTRACE_CONT);
+    return std::nullopt;
+  }
+  if (event != 0) {  // clone, exec
+    resume(tid, PTRACE_CONT);
+    return std::nullopt;
+  }
+  if (signal == SIGTRAP && at_breakpoint(tid)) return Event{tid, Stop::breakpoint, signal};
+  if (tid == owned_) return Event{tid, Stop::signal, signal};
+  resume(tid, PTRACE_CONT, signal);
+  return std::nullopt;
+}
+
+void Tracees::let_go_stopped(const Event& event) {
+  user_regs_struct registers{};
+  uint64_t mask = 0;
+  bool known = read_registers(event.tid, registers) &&
+               ptrace(PTRACE_GETSIGMASK, event.tid, sizeof mask, &mask) == 0;
+  if (known && event.stop == Stop::breakpoint) {
+    registers.rip = breakpoint_->address();
+    write_registers(event.tid, registers);
+  }
+  if (known && event.stop == Stop::interrupted &&
+      begin_call_again(pid_, event.tid, mask, registers)) {
+    write_registers(event.tid, registers);
+  }
+  // An interrupt that is still to come is forgotten with it.
+  release(event.tid, event.stop == Stop::signal ? event.signal : 0);
+}
+
+void Tracees::release_all() {
+  owned_ = 0;
+  // Who stands stopped was interrupted by us and not taken.
+  for (pid_t tid : std::set<pid_t>(stopped_)) let_go_stopped({tid, Stop::interrupted, 0});
+  for (pid_t tid : std::set<pid_t>(seized_)) interrupt(tid);
+  TimeNs deadline = monotonic_ns() + kReleaseNs;
+  while ((!seized_.empty() || !children_.empty()) && !gone_) {
+    auto event = wait(deadline);
+    if (!event) break;
+    let_go_stopped(*event);
+  }
+}
+
+}  // namespace assay::capture

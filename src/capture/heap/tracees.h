@@ -1,0 +1,101 @@
+// Tracees: the threads of a target that the injector has seized, and their stops.
+//
+// Seizing stops nobody. Whatever a thread stops for on its own (a signal, a clone, a job-control
+// stop) is answered at once so that it goes on as if nobody were there; signals are passed on as
+// they came. Only stops that the injector asked for are handed to it: an interrupt, or a
+// breakpoint. Threads: one, for ptrace knows its tracer by thread. Failures: a thread that is gone
+// is dropped; permission and the like are Errors. Whatever is left is let go by the destructor.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "os/procfs.h"
+
+namespace assay::capture {
+
+// A one-byte breakpoint in the target's code.
+class Breakpoint {
+ public:
+  Breakpoint(pid_t pid, uint64_t address) : pid_(pid), address_(address) {}
+  ~Breakpoint() { (void)remove(); }
+  Breakpoint(const Breakpoint&) = delete;
+  Breakpoint& operator=(const Breakpoint&) = delete;
+
+  Result<void> insert();
+  bool remove();                       // true when it is not there any more
+  void remove_from(pid_t copy) const;  // a forked child has a copy of the code
+  uint64_t address() const { return address_; }
+
+ private:
+  pid_t pid_;
+  uint64_t address_;
+  uint8_t original_ = 0;
+  bool inserted_ = false;
+};
+
+class Tracees {
+ public:
+  enum class Stop : uint8_t { breakpoint, interrupted, signal };
+  struct Event {
+    pid_t tid = 0;
+    Stop stop = Stop::interrupted;
+    int signal = 0;
+  };
+
+  Tracees(const os::ProcFs& proc, pid_t pid);
+  ~Tracees();
+  Tracees(const Tracees&) = delete;
+  Tracees& operator=(const Tracees&) = delete;
+
+  Result<void> seize(pid_t tid);
+  Result<void> seize_all();  // and those that are born meanwhile
+  bool interrupt(pid_t tid);
+
+  // The next stop that is ours; nullopt when `deadline` has passed or the target is gone.
+  std::optional<Event> wait(TimeNs deadline);
+  // As wait(), but signals of `mine` are handed over, too: its registers are not its own now.
+  void own(pid_t tid) { owned_ = tid; }
+  void watch(Breakpoint* breakpoint) { breakpoint_ = breakpoint; }
+  bool gone() const { return gone_; }
+
+  bool resume(pid_t tid, int request, int signal = 0);
+  // Lets a stopped thread go, with a signal that it is still to get.
+  void release(pid_t tid, int signal = 0);
+  // Interrupts and lets go whoever is still seized, one after another.
+  void release_all();
+
+ private:
+  std::optional<Event> sort_out(pid_t tid, int status);
+  void let_go_child(pid_t child);
+  void let_go_stopped(const Event& event);
+  bool at_breakpoint(pid_t tid) const;
+
+  const os::ProcFs& proc_;
+  pid_t pid_;
+  pid_t owned_ = 0;
+  std::set<pid_t> seized_;
+  std::set<pid_t> stopped_;   // of them: stopped, and handed over or not yet resumed
+  std::set<pid_t> children_;  // forked meanwhile; to be let go when they stop
+  Breakpoint* breakpoint_ = nullptr;
+  void* alarm_ = nullptr;  // timer_t: looks at the clock while waiting
+  bool gone_ = false;
+};
+
+// Most interrupted system calls are taken up again by the kernel. The others answer a mere stop
+// with EINTR; having done nothing, they are made to begin again, unless a signal is the reason.
+// `mask` is the thread's own. False: the registers stay as they are.
+bool begin_call_again(pid_t pid, pid_t tid, uint64_t mask, user_regs_struct& registers);
+// Whether a system call that was interrupted will go on, by the kernel or by the function above.
+bool in_restartable_syscall(const user_regs_struct& registers);
+
+bool read_registers(pid_t tid, user_regs_struct& registers);
+bool write_registers(pid_t tid, const user_regs_struct& registers);
+
+}  // namespace assay::capture

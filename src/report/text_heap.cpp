@@ -1,0 +1,110 @@
+// The heap section of the text report.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "report/heap_words.h"
+#include "report/printable.h"
+#include "report/text_page.h"
+#include "report/words.h"
+
+namespace assay::report {
+namespace {
+
+constexpr size_t kSitesShown = 12;
+constexpr size_t kStacksShown = 3;
+constexpr size_t kStackLines = 8;
+constexpr size_t kThreadsShown = 6;
+constexpr int kWhereColumns = 28;
+
+void write_sites(const std::vector<const analysis::HeapSite*>& sites, bool live, TextPage& page) {
+  int name_columns = page.width() - (10 + 9 + 10 + 10 + 2 + 2 + kWhereColumns);
+  page.line(page.ink(
+      Ink::dim,
+      fmt::format("{}{}{}{}  {}  where", right(live ? "live" : "allocated", 10), right("± 95 %", 9),
+                  right("objects", 10), right(live ? "growth/s" : "lifetime", 10),
+                  left("function", name_columns))));
+  for (const analysis::HeapSite* site : sites) {
+    const analysis::HeapAmount& amount = live ? site->live : site->allocated;
+    std::string last = live ? growth_text(*site) : lifetime_text(*site);
+    page.line(fmt::format(
+        "{}{}{}{}  {}  {}", right(bytes_text(amount.bytes), 10),
+        right(bytes_text(amount.bytes_error), 9), right(count_text(amount.objects), 10),
+        right(last, 10), left(function_name(site->function, name_columns), name_columns),
+        page.ink(Ink::dim,
+                 fitted(where_text(site->file, site->line, site->module), kWhereColumns))));
+  }
+}
+
+void write_stacks(const std::vector<const analysis::HeapSite*>& sites, TextPage& page) {
+  for (size_t i = 0; i < std::min(kStacksShown, sites.size()); ++i) {
+    page.line(fmt::format("  {}", page.ink(Ink::dim, "called by")));
+    page.stack(sites[i]->frames, kStackLines);
+  }
+}
+
+void write_leaks(const analysis::HeapSummary& heap, TextPage& page) {
+  std::vector<const analysis::HeapSite*> leaks = leaking_sites(heap);
+  page.heading("Suspected leaks",
+               leaks.empty()
+                   ? std::string("no call site both grew throughout and kept what it took")
+                   : fmt::format("grew throughout and kept; younger than {} left out",
+                                 format_duration(heap.young_ns)));
+  for (const analysis::HeapSite* site : leaks) {
+    page.paragraph("  ! ",
+                   fmt::format("{} ({}): {} ± {} in {} objects still held, {} growth, {} of what "
+                               "it allocated was freed",
+                               site->function, where_text(site->file, site->line, site->module),
+                               bytes_text(site->old.bytes), bytes_text(site->old.bytes_error),
+                               count_text(site->old.objects), growth_text(*site) + "/s",
+                               format_percent(site->freed_share)),
+                   4);
+    page.stack(site->frames, kStackLines);
+  }
+}
+
+void write_threads(const analysis::Report& report, TextPage& page) {
+  const analysis::HeapSummary& heap = report.heap;
+  if (heap.threads.size() < 2) return;
+  page.heading("Allocation by thread");
+  for (size_t i = 0; i < std::min(kThreadsShown, heap.threads.size()); ++i) {
+    const analysis::HeapThread& thread = heap.threads[i];
+    page.line(fmt::format(
+        "{}{}  {} {}", right(rate_text(thread.allocated.bytes, heap), 12),
+        right(format_percent(
+                  heap.allocated.bytes > 0 ? thread.allocated.bytes / heap.allocated.bytes : 0),
+              9),
+        fitted(printable(thread.name), 24), thread.tid));
+  }
+}
+
+}  // namespace
+
+void write_heap(const analysis::Report& report, TextPage& page) {
+  const analysis::HeapSummary& heap = report.heap;
+  if (!heap.present) return;
+  page.heading("Heap", fmt::format("{} sampled allocations, one per {} on average",
+                                   grouped(heap.allocated.samples),
+                                   bytes_text(static_cast<double>(heap.rate_bytes))));
+  for (const std::string& line : heap_phrases(report)) page.paragraph("  ", line, 2);
+  if (heap.allocated.samples == 0) return;
+  std::vector<const analysis::HeapSite*> live = sites_by(heap, true, kSitesShown);
+  if (!live.empty()) {
+    page.heading("Live heap by call site", "what was allocated since the start and is still held");
+    write_sites(live, true, page);
+    write_stacks(live, page);
+  }
+  page.heading("Allocations by call site", "whether freed or not");
+  std::vector<const analysis::HeapSite*> all = sites_by(heap, false, kSitesShown);
+  write_sites(all, false, page);
+  write_leaks(heap, page);
+  write_threads(report, page);
+}
+
+void write_heap_leaks(const analysis::Report& report, TextPage& page) {
+  write_leaks(report.heap, page);
+}
+
+}  // namespace assay::report

@@ -1,0 +1,263 @@
+#include "session/heap_capture.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace assay::session {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kLookNs = 200 * kNsPerMs;  // how often new processes and programs are looked for
+constexpr const char* kLibrary = "libassay_heap.so";
+
+// "4711" of "4711.heap".
+pid_t pid_of_channel(const std::string& name) {
+  pid_t pid = 0;
+  auto [end, status] = std::from_chars(name.data(), name.data() + name.size(), pid);
+  bool whole = status == std::errc() && std::string_view(end) == ".heap";
+  return whole && pid > 0 ? pid : 0;
+}
+
+}  // namespace
+
+Result<std::string> find_heap_library() {
+  std::error_code failed;
+  fs::path program = fs::read_symlink("/proc/self/exe", failed).parent_path();
+  for (const char* place : {".", "../lib/assay", "../lib64/assay", "../inject/preload"}) {
+    fs::path path = program / place / kLibrary;
+    if (fs::is_regular_file(path, failed)) return fs::canonical(path, failed).string();
+  }
+  return fail_with_remedy(
+      fmt::format("{} is not where it should be, beside {}", kLibrary, program.string()),
+      "install Assay whole (cmake --install), or build the target assay_heap");
+}
+
+HeapCapture::~HeapCapture() {
+  sources_.clear();
+  if (directory_.empty()) return;
+  std::error_code ignored;
+  fs::remove_all(directory_, ignored);
+}
+
+Result<void> HeapCapture::find_library() {
+  if (!sampling_.library.empty()) return {};
+  auto found = find_heap_library();
+  if (!found) return std::unexpected(found.error());
+  sampling_.library = *found;
+  return {};
+}
+
+Result<void> HeapCapture::attach_one(pid_t pid) {
+  capture::InjectOptions options;
+  options.library = sampling_.library;
+  options.rate_bytes = sampling_.rate_bytes;
+  auto injected = capture::inject_sampler(pid, options);
+  if (!injected) return std::unexpected(injected.error());
+  pauses_.push_back(injected->pause);
+  if (!injected->channel->ready()) {
+    (void)capture::remove_sampler(pid, sampling_.library);
+    return fail("the sampler in process {} does not see what it allocates", pid);
+  }
+  Source& source = sources_[pid];
+  source.channel = std::move(injected->channel);
+  source.attached = true;
+  source.channel->start_sampling();
+  return {};
+}
+
+Result<void> HeapCapture::attach(const std::vector<pid_t>& pids) {
+  if (auto found = find_library(); !found) return found;
+  attaches_ = true;
+  for (pid_t pid : pids) {
+    auto attached = attach_one(pid);
+    if (!attached) refused_.emplace(pid, attached.error());
+  }
+  if (sources_.empty()) return std::unexpected(refused_.begin()->second);
+  return {};
+}
+
+// Children that were forked since: each has to be attached to for itself.
+void HeapCapture::attach_newcomers() {
+  if (!attaches_ || ended_ || !sampling_.alone) return;
+  for (pid_t pid : parts_->tracker.pids()) {
+    if (sources_.contains(pid) || refused_.contains(pid)) continue;
+    if (auto attached = attach_one(pid); !attached) refused_.emplace(pid, attached.error());
+  }
+}
+
+void HeapCapture::detach_all() {
+  for (auto& [pid, source] : sources_) {
+    if (!source.attached || !parts_->proc.stat(pid)) continue;
+    auto removed = capture::remove_sampler(pid, sampling_.library);
+    if (removed) {
+      pauses_.push_back(*removed);
+    } else {
+      parts_->writer.add_note(
+          {"heap",
+           fmt::format("the hooks stay in process {}, switched off: {}", pid, removed.error().what),
+           ""});
+    }
+  }
+}
+
+Result<os::LaunchExtras> HeapCapture::prepare_launch() {
+  if (auto found = find_library(); !found) return std::unexpected(found.error());
+  // In memory where there is some: the channel is written to like memory.
+  std::string pattern = "/dev/shm/assay-heap-XXXXXX";
+  if (::mkdtemp(pattern.data()) == nullptr) {
+    std::error_code failed;
+    pattern = (fs::temp_directory_path(failed) / "assay-heap-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr)
+      return fail_errno("cannot make a directory for heap channels");
+  }
+  directory_ = pattern;
+  const char* before = std::getenv("LD_PRELOAD");
+  std::string preload = sampling_.library;
+  if (before != nullptr && *before != '\0') preload += std::string(":") + before;
+  os::LaunchExtras extras;
+  extras.environment = {"LD_PRELOAD=" + preload, "ASSAY_HEAP_CHANNEL=" + directory_ + "/%p.heap",
+                        fmt::format("ASSAY_HEAP_RATE={}", sampling_.rate_bytes),
+                        fmt::format("ASSAY_HEAP_RING={}", capture::HeapChannel::kDefaultRingBytes)};
+  return extras;
+}
+
+bool HeapCapture::has_channels() {
+  find_channels(0);
+  return !sources_.empty();
+}
+
+void HeapCapture::join(const HeapEvidence::Parts& parts, AddressSpaces& spaces) {
+  parts_ = std::make_unique<HeapEvidence::Parts>(parts);
+  spaces_ = &spaces;
+  evidence_ = std::make_unique<HeapEvidence>(parts);
+}
+
+void HeapCapture::find_channels(TimeNs now) {
+  if (directory_.empty()) return;
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(directory_, failed)) {
+    pid_t pid = pid_of_channel(entry.path().filename().string());
+    if (pid == 0) continue;
+    auto known = sources_.find(pid);
+    struct stat file {};
+    if (known != sources_.end() &&
+        (::stat(entry.path().c_str(), &file) != 0 || file.st_ino == known->second.channel->inode()))
+      continue;
+    auto channel = capture::HeapChannel::open(entry.path().string());
+    if (!channel) continue;          // being made just now
+    ::unlink(entry.path().c_str());  // both sides have it mapped; nothing is left behind
+    // Another program in the same process has a channel of its own.
+    if (known != sources_.end() && evidence_) {
+      known->second.channel->drain(
+          [&, pid = pid](const capture::HeapRecord& record) { evidence_->add(pid, record); });
+    }
+    sources_[pid].channel = std::move(*channel);
+    if (evidence_) look_at_program(pid, sources_[pid], now);
+  }
+}
+
+// A program that replaced another (exec) has other code at the same addresses.
+void HeapCapture::look_at_program(pid_t pid, Source& source, TimeNs now) {
+  auto exe = parts_->proc.exe(pid);
+  if (!exe) return;
+  if (!parts_->tracker.contains(pid)) parts_->tracker.resync(now);
+  if (!parts_->tracker.contains(pid)) return;
+  if (source.exe == *exe) return;
+  bool replaced = !source.exe.empty();
+  source.exe = *exe;
+  if (replaced) evidence_->forget(pid);
+  if (replaced && sampling_.alone) {
+    auto comm = parts_->proc.comm(pid, pid);
+    parts_->tracker.on_exec(pid, comm ? *comm : "", now);
+    spaces_->executed(pid);
+    spaces_->load(pid);
+  }
+  if (!spaces_->knows(pid)) spaces_->load(pid);
+}
+
+void HeapCapture::drain() {
+  for (auto& [pid, source] : sources_) {
+    source.channel->drain(
+        [&, pid = pid](const capture::HeapRecord& record) { evidence_->add(pid, record); });
+  }
+}
+
+void HeapCapture::poll(TimeNs now) {
+  if (now >= next_look_) {
+    next_look_ = now + kLookNs;
+    find_channels(now);
+    attach_newcomers();
+    for (auto& [pid, source] : sources_) look_at_program(pid, source, now);
+  }
+  drain();
+  if (sampling_.snapshot_ns > 0 && now >= next_snapshot_) {
+    if (next_snapshot_ != 0) evidence_->take_snapshots(now);
+    next_snapshot_ = now + sampling_.snapshot_ns;
+  }
+}
+
+void HeapCapture::end(TimeNs now) {
+  if (ended_) return;
+  ended_ = true;
+  for (auto& [pid, source] : sources_) source.channel->stop_sampling();
+  find_channels(now);
+  drain();
+  detach_all();
+  drain();
+  evidence_->take_snapshots(now);
+  note_losses(now);
+}
+
+uint64_t HeapCapture::dropped() const {
+  uint64_t sum = 0;
+  for (const auto& [pid, source] : sources_) sum += source.channel->losses().dropped;
+  return sum;
+}
+
+void HeapCapture::note_losses(TimeNs now) {
+  capture::HeapChannelLosses sum;
+  for (const auto& [pid, source] : sources_) {
+    capture::HeapChannelLosses losses = source.channel->losses();
+    sum.dropped += losses.dropped;
+    sum.dropped_live += losses.dropped_live;
+    sum.damaged += losses.damaged;
+  }
+  run::Writer& writer = parts_->writer;
+  for (const auto& [pid, error] : refused_)
+    writer.add_note(
+        {"heap", fmt::format("process {} was not sampled: {}", pid, error.what), error.remedy});
+  for (const capture::InjectPause& pause : pauses_) {
+    writer.add_fact(
+        {"heap", fmt::format("pause_{}_ns", &pause - pauses_.data()), std::to_string(pause.ns)});
+  }
+  if (sum.dropped > 0) {
+    writer.add_loss({model::LossKind::dropped_samples, -1, now, sum.dropped});
+    writer.add_note({"heap",
+                     fmt::format("{} heap records found their ring full and were lost: what they "
+                                 "tell of is missing, and what they ended seems to live on",
+                                 sum.dropped),
+                     fmt::format("sample less: --rate {}k", sampling_.rate_bytes * 4 / 1024)});
+  }
+  if (sum.dropped_live > 0) {
+    writer.add_note({"heap",
+                     fmt::format("{} sampled allocations were too many to be followed: they count "
+                                 "as allocated, and seem to live on",
+                                 sum.dropped_live),
+                     fmt::format("sample less: --rate {}k", sampling_.rate_bytes * 4 / 1024)});
+  }
+  if (sum.damaged > 0) {
+    writer.add_loss({model::LossKind::malformed, -1, now, sum.damaged});
+    writer.add_note({"heap",
+                     "the target wrote over the memory it shares with Assay: parts of its "
+                     "heap records could not be read",
+                     ""});
+  }
+}
+
+}  // namespace assay::session

@@ -1,0 +1,89 @@
+// HeapCapture: the heap samplers inside a target's processes, and what they write.
+//
+// Launched programs are started with the sampler preloaded; each of their processes makes a channel
+// in a directory of ours. Running ones get it by the injector. poll() reads all channels and hands
+// their records to HeapEvidence. Threads: one owner. Failures: a process that cannot be sampled is
+// an Error with its reason; what is lost later is counted and noted in the run.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "base/result.h"
+#include "capture/heap/heap_channel.h"
+#include "capture/heap/injector.h"
+#include "os/launch.h"
+#include "session/address_spaces.h"
+#include "session/heap_evidence.h"
+
+namespace assay::session {
+
+struct HeapSampling {
+  uint64_t rate_bytes = 512 << 10;
+  int64_t snapshot_ns = 0;  // 0: at the end alone
+  std::string library;      // libassay_heap.so; empty: the one beside this program
+  // False: somebody else follows forks and execs, as a recording does.
+  bool alone = true;
+};
+
+// libassay_heap.so beside the running program: in its build tree or where it was installed.
+Result<std::string> find_heap_library();
+
+class HeapCapture {
+ public:
+  explicit HeapCapture(HeapSampling sampling) : sampling_(std::move(sampling)) {}
+  ~HeapCapture();
+  HeapCapture(const HeapCapture&) = delete;
+  HeapCapture& operator=(const HeapCapture&) = delete;
+
+  // Brings the sampler into running processes; an Error when it may go into none of them.
+  Result<void> attach(const std::vector<pid_t>& pids);
+  // What a command must be launched with.
+  Result<os::LaunchExtras> prepare_launch();
+  // True once a launched program has made its channel.
+  bool has_channels();
+
+  void join(const HeapEvidence::Parts& parts, AddressSpaces& spaces);
+  // Reads what there is; a few dozen times a second.
+  void poll(TimeNs now);
+  // Ends sampling, reads what is left and notes what was lost.
+  void end(TimeNs now);
+
+  const HeapEvidence* evidence() const { return evidence_.get(); }
+  // How long threads were held, by attaching and by detaching.
+  const std::vector<capture::InjectPause>& pauses() const { return pauses_; }
+  uint64_t dropped() const;
+
+ private:
+  struct Source {
+    std::unique_ptr<capture::HeapChannel> channel;
+    std::string exe;
+    bool attached = false;
+  };
+  Result<void> find_library();
+  Result<void> attach_one(pid_t pid);
+  void attach_newcomers();
+  void detach_all();
+  void find_channels(TimeNs now);
+  void look_at_program(pid_t pid, Source& source, TimeNs now);
+  void drain();
+  void note_losses(TimeNs now);
+
+  HeapSampling sampling_;
+  std::string directory_;  // of channels; empty: nothing was launched
+  std::map<pid_t, Source> sources_;
+  std::unique_ptr<HeapEvidence> evidence_;
+  std::unique_ptr<HeapEvidence::Parts> parts_;
+  AddressSpaces* spaces_ = nullptr;
+  std::vector<capture::InjectPause> pauses_;
+  std::map<pid_t, Error> refused_;
+  bool attaches_ = false;
+  TimeNs next_look_ = 0, next_snapshot_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace assay::session

@@ -1,0 +1,267 @@
+#include "session/heap_session.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+
+#include <unistd.h>
+
+#include "capture/heap/injection_plan.h"
+#include "session/address_spaces.h"
+#include "session/frame_namer.h"
+#include "session/hot_source.h"
+#include "session/periodic_flush.h"
+#include "session/process_register.h"
+#include "session/stack_builder.h"
+#include "symbol/source_text.h"
+#include "symbol/symbolizer.h"
+#include "target/tracker.h"
+#include "unwind/unwinder.h"
+
+namespace assay::session {
+namespace {
+
+constexpr int64_t kTickNs = 20 * kNsPerMs;
+constexpr int64_t kResyncNs = kNsPerSecond;
+constexpr int64_t kShowNs = 200 * kNsPerMs;
+constexpr int64_t kReadyNs = 10 * kNsPerSecond;  // a launched program makes its channel at once
+constexpr int64_t kLaunchedGraceNs = 5 * kNsPerSecond;
+
+class HeapSession {
+ public:
+  HeapSession(const HeapOptions& options, const std::atomic<bool>& stop,
+              const std::function<void(const HeapProgress&)>& progress)
+      : options_(options), stop_(stop), progress_(progress), heap_(options.sampling) {}
+
+  Result<HeapOutcome> run();
+
+ private:
+  Result<void> launch();
+  Result<void> find_target();
+  Result<void> open_run();
+  void build_stages();
+  void announce(pid_t pid, const model::Mapping& mapping, const model::Module& module, bool is_new);
+  std::string read_until_end();
+  Result<HeapOutcome> finish(const std::string& reason);
+  void show(const char* phase);
+
+  const HeapOptions& options_;
+  const std::atomic<bool>& stop_;
+  const std::function<void(const HeapProgress&)>& progress_;
+  os::ProcFs proc_;
+  model::RunInfo info_;
+  std::optional<os::LaunchedProcess> launched_;
+  std::optional<os::ExitStatus> launched_exit_;
+  target::TargetSpec spec_ = options_.target;
+  target::ResolvedTarget resolved_;
+  std::unique_ptr<run::Writer> writer_;
+  std::unique_ptr<ProcessRegister> processes_;
+  std::unique_ptr<target::Tracker> tracker_;
+  std::unique_ptr<symbol::Symbolizer> symbolizer_;
+  std::unique_ptr<unwind::Unwinder> unwinder_;  // StackBuilder's; nothing is unwound here
+  std::unique_ptr<FrameNamer> namer_;
+  std::unique_ptr<AddressSpaces> spaces_;
+  std::unique_ptr<StackBuilder> stacks_;
+  HotSource hot_source_;
+  HeapCapture heap_;
+  std::unique_ptr<PeriodicFlush> flush_;
+  std::atomic<TimeNs> complete_until_{0};
+};
+
+Result<HeapOutcome> HeapSession::run() {
+  if (auto free = run::Writer::check(options_.output, options_.overwrite); !free)
+    return std::unexpected(free.error());
+  info_.window_begin_ns = monotonic_ns();
+  show("preparing");
+  if (!options_.target.command.empty()) {
+    if (auto started = launch(); !started) {
+      if (launched_) launched_->terminate(kLaunchedGraceNs);
+      return std::unexpected(started.error());
+    }
+  }
+  if (auto found = find_target(); !found) return std::unexpected(found.error());
+  if (!launched_) {
+    if (auto attached = heap_.attach(resolved_.pids()); !attached)
+      return std::unexpected(attached.error());
+  }
+  if (auto opened = open_run(); !opened) return std::unexpected(opened.error());
+  build_stages();
+  flush_ = std::make_unique<PeriodicFlush>(*writer_, [this] { return complete_until_.load(); });
+  return finish(read_until_end());
+}
+
+// Found as the shell would; what cannot be found is told by starting it.
+Result<void> check_program(const std::string& command) {
+  if (command.find('/') != std::string::npos) return capture::check_launchable(command);
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    std::string program = folder + "/" + command;
+    if (access(program.c_str(), X_OK) == 0) return capture::check_launchable(program);
+  }
+  return {};
+}
+
+Result<void> HeapSession::launch() {
+  if (auto fine = check_program(options_.target.command.front()); !fine) return fine;
+  auto extras = heap_.prepare_launch();
+  if (!extras) return std::unexpected(extras.error());
+  auto started = os::LaunchedProcess::start(options_.target.command, *extras);
+  if (!started) return std::unexpected(started.error());
+  launched_ = std::move(*started);
+  info_.window_begin_ns = monotonic_ns();
+  if (auto released = launched_->release(); !released) return released;
+  TimeNs deadline = monotonic_ns() + kReadyNs;
+  while (!heap_.has_channels()) {
+    if (stop_) return fail("interrupted before the program had loaded the sampler");
+    launched_exit_ = launched_->poll();
+    if (launched_exit_ || monotonic_ns() > deadline) {
+      return fail_with_remedy(
+          fmt::format("{} {} without having loaded the heap sampler: it may be linked statically, "
+                      "with another C library, or run with other privileges",
+                      options_.target.command.front(), launched_exit_ ? "ended" : "runs"),
+          "assay doctor -- tells how a program was built; link it dynamically with glibc");
+    }
+    usleep(500);
+  }
+  spec_.command.clear();
+  spec_.pids = {launched_->pid()};
+  return {};
+}
+
+Result<void> HeapSession::find_target() {
+  target::Surroundings surroundings;
+  surroundings.self = getpid();
+  surroundings.command = "assay heap";
+  auto resolved = target::resolve(spec_, proc_, surroundings);
+  if (!resolved) return std::unexpected(resolved.error());
+  resolved_ = std::move(*resolved);
+  return {};
+}
+
+Result<void> HeapSession::open_run() {
+  info_.assay_version = ASSAY_VERSION;
+  info_.backend = "heap";
+  info_.target = options_.target_text;
+  info_.command_line = options_.command_line;
+  if (!launched_) info_.window_begin_ns = monotonic_ns();
+  info_.window_end_ns = info_.window_begin_ns;
+  info_.utc_begin_ns = utc_ns() - (monotonic_ns() - info_.window_begin_ns);
+  auto writer = run::Writer::create(options_.output, info_, options_.overwrite);
+  if (!writer) return std::unexpected(writer.error());
+  writer_ = std::move(*writer);
+  complete_until_ = info_.window_begin_ns;
+  return {};
+}
+
+void HeapSession::build_stages() {
+  processes_ = std::make_unique<ProcessRegister>(proc_, *writer_);
+  tracker_ =
+      std::make_unique<target::Tracker>(proc_, *processes_, options_.target.include_children);
+  symbol::Options symbols;
+  symbols.cache_dir = options_.cache_dir;
+  symbols.debuginfod = options_.debuginfod;
+  symbolizer_ = symbol::Symbolizer::create(symbols);
+  unwinder_ = unwind::Unwinder::create("");
+  namer_ = std::make_unique<FrameNamer>(*symbolizer_, *writer_);
+  spaces_ = std::make_unique<AddressSpaces>(
+      proc_, [this](pid_t pid, const model::Mapping& mapping, const model::Module& module,
+                    bool is_new) { announce(pid, mapping, module, is_new); });
+  stacks_ = std::make_unique<StackBuilder>(
+      *spaces_, *unwinder_, *writer_,
+      [this](model::FrameId id, const model::Frame& frame) { namer_->add(id, frame); });
+  tracker_->adopt(resolved_, info_.window_begin_ns);
+  for (const target::ResolvedProcess& process : resolved_.processes) spaces_->load(process.pid);
+  heap_.join({proc_, *stacks_, *tracker_, *writer_, hot_source_}, *spaces_);
+  processes_->write_host_facts();
+  processes_->write_new_facts();
+}
+
+void HeapSession::announce(pid_t pid, const model::Mapping& mapping, const model::Module& module,
+                           bool is_new) {
+  if (is_new) {
+    writer_->add_module(module);
+    symbolizer_->add_module(pid, mapping, module);
+  }
+  if (mapping.end == 0) return;
+  if (const model::Process* process = tracker_->process(pid))
+    writer_->add_mapping(process->id, mapping, monotonic_ns());
+}
+
+std::string HeapSession::read_until_end() {
+  TimeNs deadline =
+      options_.duration_ns > 0 ? info_.window_begin_ns + options_.duration_ns : INT64_MAX;
+  TimeNs next_resync = 0, next_show = 0;
+  while (true) {
+    TimeNs now = monotonic_ns();
+    heap_.poll(now);
+    complete_until_ = now;
+    if (now >= deadline) return "time";
+    if (stop_) return "interrupted";
+    if (flush_->error()) return "write failed";
+    if (launched_ && !launched_exit_) launched_exit_ = launched_->poll();
+    if (now >= next_resync) {
+      next_resync = now + kResyncNs;
+      tracker_->resync(now);
+      processes_->write_new_facts();
+    }
+    bool is_gone =
+        tracker_->process_count() == 0 || (launched_exit_ && tracker_->process_count() <= 1);
+    if (is_gone) return "target exited";
+    if (now >= next_show) {
+      next_show = now + kShowNs;
+      show("sampling");
+    }
+    usleep(static_cast<useconds_t>(std::min(kTickNs, deadline - now) / 1000 + 1));
+  }
+}
+
+Result<HeapOutcome> HeapSession::finish(const std::string& reason) {
+  info_.window_end_ns = monotonic_ns();
+  heap_.end(info_.window_end_ns);
+  info_.end_reason = reason;
+  info_.finished = true;
+  if (launched_ && !launched_exit_ && stop_)
+    launched_exit_ = launched_->terminate(kLaunchedGraceNs);
+  show("naming");
+  namer_->finish();
+  if (options_.source) {
+    std::vector<pid_t> pids = tracker_->pids();
+    symbol::SourceText text(pids.empty() ? 0 : *std::min_element(pids.begin(), pids.end()));
+    hot_source_.write(stacks_->frames(), stacks_->stacks(), *symbolizer_, text, *writer_);
+  }
+  flush_->stop();
+  HeapOutcome outcome;
+  outcome.allocations = heap_.evidence()->counts().allocations;
+  outcome.dropped = heap_.dropped();
+  for (const capture::InjectPause& pause : heap_.pauses()) outcome.pauses_ns.push_back(pause.ns);
+  outcome.launched_exit = launched_exit_;
+  outcome.write_error = flush_->error();
+  if (!outcome.write_error) {
+    if (auto finished = writer_->finish(info_); !finished) outcome.write_error = finished.error();
+  }
+  outcome.info = info_;
+  return outcome;
+}
+
+void HeapSession::show(const char* phase) {
+  HeapProgress state;
+  state.now = monotonic_ns();
+  state.begin = info_.window_begin_ns;
+  state.duration_ns = options_.duration_ns;
+  state.phase = phase;
+  if (heap_.evidence() != nullptr) {
+    state.allocations = heap_.evidence()->counts().allocations;
+    state.live_bytes = heap_.evidence()->counts().live_bytes;
+  }
+  progress_(state);
+}
+
+}  // namespace
+
+Result<HeapOutcome> profile_heap(const HeapOptions& options, const std::atomic<bool>& stop,
+                                 const std::function<void(const HeapProgress&)>& progress) {
+  return HeapSession(options, stop, progress).run();
+}
+
+}  // namespace assay::session
