@@ -44,7 +44,7 @@ int check_access(const AccessRule& rule, const HttpRequest& request, const char*
   if (rule.token_bytes > 0) {
     constexpr std::string_view kBearer = "Bearer ";
     std::string_view header = request.authorization;
-    if (header.starts_with(kBearer)) {
+    if (has_prefix(header, kBearer)) {
       header.remove_prefix(kBearer.size());
       if (same_secret(rule, header)) return 200;
     }

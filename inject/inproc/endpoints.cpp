@@ -127,7 +127,7 @@ void answer_pprof(HttpExchange& exchange) {
     exchange.answer.location = "/debug/pprof/";
     return;
   }
-  if (!path.starts_with(kRoot)) return answer_error(exchange, 404, "404 page not found");
+  if (!has_prefix(path, kRoot)) return answer_error(exchange, 404, "404 page not found");
   path.remove_prefix(kRoot.size());
   for (const Page& page : kPages)
     if (path == page.name) return page.answer(exchange);

@@ -27,6 +27,11 @@ HttpParse parse_request(char* bytes, size_t size, HttpRequest& request, int& sta
 // A value of the query, decoded into `room`; false: there is none. Longer values are cut.
 bool query_value(std::string_view query, std::string_view name, char* room, size_t room_bytes);
 
+// Without std::string_view's own, which may throw and so needs the C++ run-time library.
+inline bool has_prefix(std::string_view text, std::string_view prefix) {
+  return text.size() >= prefix.size() && std::string_view(text.data(), prefix.size()) == prefix;
+}
+
 const char* reason_of(int status);
 
 }  // namespace assay::inproc
