@@ -5,16 +5,14 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "inject/inproc/cpu_profiler.h"
+#include "inject/inproc/cpu_pages.h"
+#include "inject/inproc/gperftools_pages.h"
 #include "inject/inproc/profile_pages.h"
 #include "inject/inproc/resolve_names.h"
-#include "inject/inproc/write_pprof.h"
 
 namespace assay::inproc {
 namespace {
 
-constexpr int64_t kDefaultSeconds = 30;
-constexpr int64_t kMaxSeconds = 3600;
 constexpr size_t kMaxSymbols = 1 << 16;
 
 void answer_cmdline(HttpExchange& exchange) {
@@ -30,28 +28,7 @@ void answer_cmdline(HttpExchange& exchange) {
 }
 
 void answer_profile(HttpExchange& exchange) {
-  int64_t seconds = 0;
-  if (!query_number(exchange.request, "seconds", seconds) || seconds <= 0)
-    seconds = kDefaultSeconds;
-  if (seconds > kMaxSeconds)
-    return answer_error(exchange, 400, "profile duration exceeds server's WriteTimeout");
-  CpuPlan plan;
-  int64_t hz = 0;
-  if (query_number(exchange.request, "hz", hz) && hz > 0 && hz <= kMaxHz)
-    plan.hz = static_cast<uint32_t>(hz);
-  if (const char* problem = start_cpu_profile(plan)) {
-    char sentence[160];
-    snprintf(sentence, sizeof sentence, "Could not enable CPU profiling: %s", problem);
-    return answer_error(exchange, 500, sentence);
-  }
-  exchange.sleep_ms(seconds * 1000);
-  CpuResult result;
-  Arena arena;
-  Profile profile;
-  bool made = stop_cpu_profile(result) && make_cpu_profile(result, arena, profile) &&
-              write_pprof(profile, arena, exchange.answer.body);
-  finish_cpu_profile();
-  if (!made) return answer_error(exchange, 500, "no memory for the profile");
+  if (!profile_cpu(exchange, ASSAY_PPROF)) return;
   exchange.answer.content_type = "application/octet-stream";
   snprintf(exchange.answer.file_name, sizeof exchange.answer.file_name, "profile");
 }
@@ -93,8 +70,10 @@ struct Page {
   const char* name;
   void (*answer)(HttpExchange&);
 };
-constexpr Page kPages[] = {
-    {"cmdline", answer_cmdline}, {"profile", answer_profile}, {"symbol", answer_symbol}};
+constexpr Page kPages[] = {{"cmdline", answer_cmdline},
+                           {"profile", answer_profile},
+                           {"symbol", answer_symbol},
+                           {"trace", answer_trace}};
 
 }  // namespace
 
@@ -120,12 +99,17 @@ bool query_number(const HttpRequest& request, const char* name, int64_t& number)
 }
 
 void answer_pprof(HttpExchange& exchange) {
-  constexpr std::string_view kRoot = "/debug/pprof/";
+  constexpr std::string_view kRoot = "/debug/pprof/", kGperftoolsRoot = "/pprof/";
   std::string_view path = exchange.request.path;
   if (path == "/debug/pprof" || path == "/" || path == "/debug/") {
     exchange.answer.status = 301;
     exchange.answer.location = "/debug/pprof/";
     return;
+  }
+  if (has_prefix(path, kGperftoolsRoot)) {
+    path.remove_prefix(kGperftoolsRoot.size());
+    if (path == "symbol") return answer_symbol(exchange);
+    return answer_gperftools(exchange, path);
   }
   if (!has_prefix(path, kRoot)) return answer_error(exchange, 404, "404 page not found");
   path.remove_prefix(kRoot.size());

@@ -101,7 +101,8 @@ Birth* take_birth() {
 
 // Tries, and waits with a clock in hand only when that failed.
 template <typename Try, typename Wait>
-inline int timed(WaitKind kind, Try attempt, Wait wait, const void* return_address) {
+[[gnu::always_inline]] inline int timed(WaitKind kind, Try attempt, Wait wait,
+                                        const void* return_address) {
   int result = attempt();
   if (__builtin_expect(result != EBUSY, 1)) return result;
   int64_t begin_ns = monotonic_ns();
@@ -112,7 +113,7 @@ inline int timed(WaitKind kind, Try attempt, Wait wait, const void* return_addre
 
 // Conditions always wait.
 template <typename Wait>
-inline int clocked(WaitKind kind, Wait wait, const void* return_address) {
+[[gnu::always_inline]] inline int clocked(WaitKind kind, Wait wait, const void* return_address) {
   int64_t begin_ns = monotonic_ns();
   int result = wait();
   int saved_errno = errno;
@@ -122,7 +123,7 @@ inline int clocked(WaitKind kind, Wait wait, const void* return_address) {
 }
 
 template <typename Wait>
-inline int semaphore(sem_t* sem, Wait wait, const void* return_address) {
+[[gnu::always_inline]] inline int semaphore(sem_t* sem, Wait wait, const void* return_address) {
   if (!waits_are_sampled()) return wait();
   int saved_errno = errno;
   if (semaphore_trywait.get()(sem) == 0) return 0;

@@ -59,9 +59,7 @@ int parse_first_line(char* from, char* to, HttpRequest& request) {
   char* question = target;
   while (question < target_end && *question != '?') ++question;
   request.query = question < target_end ? part(question + 1, target_end) : std::string_view();
-  request.path = {target, decode(target, question, target, target_end - target, false)};
-  for (char c : request.path)
-    if (static_cast<unsigned char>(c) < 0x20) return 400;
+  request.path = part(target, question);
   return 0;
 }
 
@@ -116,22 +114,27 @@ HttpParse parse_request(char* bytes, size_t size, HttpRequest& request, int& sta
   }
   auto* line_end = static_cast<char*>(memmem(bytes, head + 2, "\r\n", 2));
   size_t body = 0;
-  // The path is decoded in place, so a request is looked at only once it is here as a whole.
-  HttpRequest probe;
-  status = line_end < end ? parse_fields(line_end + 2, end, probe, body) : 0;
+  status = line_end < end ? parse_fields(line_end + 2, end, request, body) : 0;
   if (status != 0) return HttpParse::bad;
   size_t body_at = head + 4;
   if (size - body_at < body) return HttpParse::incomplete;
   status = parse_first_line(bytes, line_end, request);
   if (status != 0) return HttpParse::bad;
-  request.host = probe.host;
-  request.authorization = probe.authorization;
   request.body = {bytes + body_at, body};
   if (request.method == "POST" && body == 0 && size > body_at) {
     status = 411;
     return HttpParse::bad;
   }
   return HttpParse::complete;
+}
+
+bool decode_path(HttpRequest& request) {
+  auto* bytes = const_cast<char*>(request.path.data());
+  request.path = {bytes,
+                  decode(bytes, bytes + request.path.size(), bytes, request.path.size(), false)};
+  for (char c : request.path)
+    if (static_cast<unsigned char>(c) < 0x20) return false;
+  return true;
 }
 
 bool query_value(std::string_view query, std::string_view name, char* room, size_t room_bytes) {

@@ -20,9 +20,11 @@ struct HttpRequest {
 
 enum class HttpParse { incomplete, complete, bad };
 
-// `status` is set when the parse is bad: 400, 411, 413, 431, 501, 505. Decodes %XX of the path in
-// place.
+// `status` is set when the parse is bad: 400, 411, 413, 431, 501, 505. Touches nothing; of
+// `request` the path is as it came: decode_path, once, decodes its %XX in place.
 HttpParse parse_request(char* bytes, size_t size, HttpRequest& request, int& status);
+// False: it has control characters.
+bool decode_path(HttpRequest& request);
 
 // A value of the query, decoded into `room`; false: there is none. Longer values are cut.
 bool query_value(std::string_view query, std::string_view name, char* room, size_t room_bytes);

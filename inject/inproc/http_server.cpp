@@ -108,8 +108,8 @@ void answer_one(Connection& work) {
   int status = 0;
   parse_request(work.received.data(), work.received.size(), request, status);
   HttpExchange exchange(request, work.fd);
-  const char* problem = nullptr;
-  exchange.answer.status = check_access(access_rule, request, problem);
+  const char* problem = "the path has control characters";
+  exchange.answer.status = decode_path(request) ? check_access(access_rule, request, problem) : 400;
   if (exchange.answer.status == 200)
     handle(exchange);
   else
@@ -181,13 +181,8 @@ void receive(Connection& connection) {
   connection.received.grow(static_cast<size_t>(got));
   HttpRequest request;
   int status = 0;
-  HttpParse parse = HttpParse::incomplete;
-  // The worker parses again, from bytes as they came: look at a copy of the head's size only when
-  // whole.
-  size_t size = connection.received.size();
-  ByteBuffer copy;
-  copy.append(connection.received.view());
-  parse = parse_request(copy.data(), size, request, status);
+  HttpParse parse =
+      parse_request(connection.received.data(), connection.received.size(), request, status);
   if (parse == HttpParse::bad) return drop(connection, status, reason_of(status));
   if (parse == HttpParse::incomplete) return;
   if (request.method != "GET" && request.method != "POST" && request.method != "HEAD")

@@ -99,7 +99,7 @@ void answer_now(HttpExchange& exchange, const Kind& kind) {
 
 void answer_index(HttpExchange& exchange) {
   exchange.answer.content_type = "text/html; charset=utf-8";
-  write_index_page(exchange.answer.body);
+  write_index_page(exchange.request, exchange.answer.body);
 }
 
 void answer_named_profile(HttpExchange& exchange, std::string_view name) {

@@ -103,6 +103,8 @@ void read_names(const ElfReader& elf, const ElfReader::Symbols& table, Wanted& w
     size_t room = std::min<uint64_t>(sizeof text - 1, table.names_bytes - match.name_offset);
     size_t got = elf.read_some(table.names_offset + match.name_offset, text, room);
     text[got] = 0;
+    // Full tables of libc say "send@@GLIBC_2.2.5".
+    if (char* version = std::strchr(text, '@'); version != nullptr && version != text) *version = 0;
     address.system_name = arena.copy(text, std::strlen(text));
     if (address.system_name == nullptr) return;
     address.name = demangle(address.system_name, arena);

@@ -46,4 +46,17 @@ bool write_gperftools_heap(const Profile& heap, ByteBuffer& out) {
   return read_whole_file("/proc/self/maps", out) && !out.failed();
 }
 
+bool write_gperftools_contention(const Profile& waits, ByteBuffer& out) {
+  out.append(
+      "--- contention:\ncycles/second = 1000000000\nsampling period = 1\nms since reset = 0\n");
+  out.append("discarded samples = 0\n");
+  for (size_t i = 0; i < waits.count; ++i) {
+    const ProfileSample& sample = waits.samples[i];
+    out.print("%ld %ld @", sample.values[1], sample.values[0]);
+    for (uint32_t k = 0; k < sample.frames; ++k) out.print(" 0x%lx", sample.pcs[k]);
+    out.append("\n");
+  }
+  return read_whole_file("/proc/self/maps", out) && !out.failed();
+}
+
 }  // namespace assay::inproc

@@ -13,5 +13,7 @@ bool write_gperftools_cpu(const CpuResult& result, ByteBuffer& out);
 // A heap profile (values: alloc_objects, alloc_space, inuse_objects, inuse_space), unscaled:
 // estimates.
 bool write_gperftools_heap(const Profile& heap, ByteBuffer& out);
+// Lock waits (values: contentions, nanoseconds).
+bool write_gperftools_contention(const Profile& waits, ByteBuffer& out);
 
 }  // namespace assay::inproc
