@@ -1,7 +1,210 @@
 #include "inject/preload/attach.h"
 
-#include "inject/preload/heap_channel.h"
+#include <atomic>
+#include <cerrno>
+#include <cstring>
 
-extern "C" __attribute__((visibility("default"))) uint32_t assay_heap_version(void) {
-  return assay::inject::kHeapChannelVersion;
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "inject/core/stack_walk.h"
+#include "inject/core/syscalls.h"
+#include "inject/preload/channel_writer.h"
+#include "inject/preload/dlopen_hook.h"
+#include "inject/preload/heap_channel.h"
+#include "inject/preload/heap_sampler.h"
+#include "inject/preload/live_table.h"
+#include "inject/preload/mmap_hooks.h"
+#include "inject/preload/operator_hooks.h"
+#include "inject/preload/operator_new.h"
+#include "inject/preload/real_allocator.h"
+#include "inject/preload/slot_patcher.h"
+#include "inject/preload/thread_state.h"
+
+namespace assay::inject {
+
+namespace {
+
+constexpr uint64_t kSettlingNs = 3'000'000'000;  // how long calls under way may still bind a slot
+constexpr uint64_t kRescanNs = 200'000'000;
+constexpr int kNoWaitMs = 0, kWaitMs = 50;
+
+std::atomic<bool> is_changing{false};  // one attacher, detacher or rescan at a time
+std::atomic<bool> is_attached{false};  // slots are patched
+std::atomic<uint64_t> next_rescan_ns{0}, settled_ns{0};
+HookList operator_hooks{nullptr, 0};
+
+uint64_t now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
+
+// The right to change slots. Waits a little for a rescan under way on another thread; never for
+// good, as the calling thread may itself have been stopped inside of one.
+class Changing {
+ public:
+  explicit Changing(int wait_ms) : errno_(errno), was_busy_(thread_state.is_busy) {
+    timespec pause{0, 1'000'000};
+    while (is_changing.exchange(true, std::memory_order_acquire)) {
+      if (wait_ms-- == 0) return;
+      raw_syscall(SYS_nanosleep, reinterpret_cast<long>(&pause), 0);
+    }
+    is_ours_ = true;
+    thread_state.is_busy = true;
+  }
+  ~Changing() {
+    if (is_ours_) {
+      thread_state.is_busy = was_busy_;
+      is_changing.store(false, std::memory_order_release);
+    }
+    errno = errno_;
+  }
+  Changing(const Changing&) = delete;
+  Changing& operator=(const Changing&) = delete;
+  explicit operator bool() const { return is_ours_; }
+
+ private:
+  bool is_ours_ = false;
+  int errno_;
+  bool was_busy_;
+};
+
+size_t patch_everything() {
+  size_t changed = patch_slots(all_hooks()) + patch_slots(dlopen_hooks());
+  if (operator_hooks.count) changed += patch_slots(operator_hooks);
+  if (is_sampling_mmap()) changed += patch_slots(mmap_hooks());
+  return changed;
+}
+
+void restore_everything() {
+  restore_slots(all_hooks());
+  restore_slots(dlopen_hooks());
+  if (operator_hooks.count) restore_slots(operator_hooks);
+  restore_slots(mmap_hooks());
+}
+
+// An allocator that is part of the program itself is called directly: there is no slot to hook.
+bool allocator_is_in_program() {
+  Dl_info info;
+  uintptr_t program = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, size_t, void* data) {
+        for (size_t i = 0; i < object->dlpi_phnum; ++i) {
+          if (object->dlpi_phdr[i].p_type != PT_LOAD) continue;
+          *static_cast<uintptr_t*>(data) = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
+          break;
+        }
+        return 1;  // the first object is the program
+      },
+      &program);
+  return dladdr(reinterpret_cast<void*>(real.malloc), &info) &&
+         reinterpret_cast<uintptr_t>(info.dli_fbase) == program;
+}
+
+// An allocation that libc makes itself must come by.
+bool probe_arrives() {
+  thread_state.is_busy = false;
+  thread_state.is_probe = true;
+  thread_state.bytes_left = 0;
+  char* (*volatile duplicate)(const char*) = strdup;  // the compiler may not know what it calls
+  char* text = duplicate("assay");
+  bool arrived = !thread_state.is_probe;
+  thread_state.is_probe = false;
+  free(text);
+  thread_state.bytes_left = 0;
+  thread_state.is_busy = true;
+  return arrived;
+}
+
+int attach_slots() {
+  if (allocator_is_in_program()) {
+    channel_writer.set_problem(HeapProblem::static_allocator);
+    return static_cast<int>(HeapProblem::static_allocator);
+  }
+  if (!live_table.prepare()) {
+    channel_writer.set_problem(HeapProblem::no_memory);
+    return static_cast<int>(HeapProblem::no_memory);
+  }
+  operator_hooks = find_operator_hooks();
+  find_dlopen();
+  find_operator_new();
+  set_mmap_sampling(channel_writer.wants_mmap());
+  prepare_stack_walk();
+  size_t slots = patch_everything();
+  if (!probe_arrives()) {
+    restore_everything();
+    channel_writer.set_problem(HeapProblem::static_allocator);
+    return static_cast<int>(HeapProblem::static_allocator);
+  }
+  uint64_t now = now_ns();
+  settled_ns = now + kSettlingNs;
+  next_rescan_ns = now + kRescanNs;
+  is_attached.store(true, std::memory_order_release);
+  channel_writer.set_ready(slots);
+  return 0;
+}
+
+}  // namespace
+
+void ask_for_rescan() {
+  uint64_t now = now_ns();
+  settled_ns.store(now + kSettlingNs, std::memory_order_relaxed);
+  next_rescan_ns.store(now, std::memory_order_relaxed);
+}
+
+void rescan_now() {
+  Changing changing(kNoWaitMs);
+  if (!changing || !is_attached.load(std::memory_order_acquire)) return;
+  channel_writer.add_hooked(patch_everything());
+  find_operator_new();
+}
+
+void rescan_if_due() {
+  if (!is_attached.load(std::memory_order_relaxed)) return;
+  uint64_t due = next_rescan_ns.load(std::memory_order_relaxed), now = now_ns();
+  if (now < due) return;
+  uint64_t next = now < settled_ns.load(std::memory_order_relaxed) ? now + kRescanNs : UINT64_MAX;
+  if (!next_rescan_ns.compare_exchange_strong(due, next, std::memory_order_relaxed)) return;
+  Changing changing(kNoWaitMs);
+  if (changing && is_attached.load(std::memory_order_acquire))
+    channel_writer.add_hooked(patch_everything());
+}
+
+}  // namespace assay::inject
+
+using namespace assay::inject;
+
+extern "C" {
+
+__attribute__((visibility("default"))) uint32_t assay_heap_version(void) {
+  return kHeapChannelVersion;
+}
+
+__attribute__((visibility("default"))) int assay_heap_attach(int channel_fd) {
+  Changing changing(kWaitMs);
+  if (!changing || is_attached.load(std::memory_order_acquire) || channel_writer.is_open())
+    return kHeapBusy;
+  resolve_real_allocator();
+  if (!channel_writer.open_fd(channel_fd)) return kHeapBadChannel;
+  if (is_interposed()) {
+    channel_writer.set_ready(1);
+    return 0;
+  }
+  int problem = attach_slots();
+  if (problem != 0) channel_writer.close();
+  return problem;
+}
+
+__attribute__((visibility("default"))) int assay_heap_detach(void) {
+  Changing changing(kWaitMs);
+  if (!changing) return kHeapBusy;
+  if (is_attached.exchange(false, std::memory_order_acq_rel)) restore_everything();
+  channel_writer.close();
+  forget_live_samples();
+  return 0;
+}
+
+}  // extern "C"

@@ -227,6 +227,11 @@ void ChannelWriter::set_ready(uint64_t hooked_slots) {
   header->ready.store(1, std::memory_order_release);
 }
 
+void ChannelWriter::add_hooked(uint64_t slots) {
+  ChannelUse header(*this);
+  if (header) header->hooked_slots.fetch_add(slots, std::memory_order_relaxed);
+}
+
 void ChannelWriter::set_problem(HeapProblem problem) {
   ChannelUse header(*this);
   if (header) header->problem.store(static_cast<uint32_t>(problem), std::memory_order_release);

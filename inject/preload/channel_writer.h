@@ -46,6 +46,7 @@ class ChannelWriter {
 
   void count_dropped_live();
   void set_ready(uint64_t hooked_slots);
+  void add_hooked(uint64_t slots);
   void set_problem(HeapProblem problem);
 
  private:

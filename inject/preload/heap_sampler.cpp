@@ -11,6 +11,7 @@
 #include "inject/core/syscalls.h"
 #include "inject/preload/boot_memory.h"
 #include "inject/preload/channel_writer.h"
+#include "inject/preload/dlopen_hook.h"
 #include "inject/preload/exponential.h"
 #include "inject/preload/live_table.h"
 #include "inject/preload/operator_new.h"
@@ -123,7 +124,12 @@ class Busy {
 void look_at_allocation(void* at, size_t bytes, HeapFunction function, const void* caller) {
   ThreadState& thread = thread_state;
   if (!at || thread.is_busy) return;
+  if (thread.is_probe) {
+    thread.is_probe = false;
+    return;
+  }
   Busy busy(thread);
+  rescan_if_due();
   uint64_t rate = wanted_rate();
   if (rate == 0) {
     thread.rate_bytes = 0;

@@ -11,6 +11,7 @@
 #include "inject/preload/channel_writer.h"
 #include "inject/preload/heap_sampler.h"
 #include "inject/preload/heap_table.h"
+#include "inject/preload/mmap_hooks.h"
 #include "inject/preload/operator_new.h"
 #include "inject/preload/real_allocator.h"
 #include "inject/preload/thread_state.h"
@@ -53,7 +54,9 @@ void open_channel() {
   bool opened = with_pid(channel_path, own)
                     ? channel_writer.create(own, own_ring_bytes, own_rate_bytes)
                     : channel_writer.open_path(channel_path);
-  if (opened) channel_writer.set_ready(1);
+  if (!opened) return;
+  set_mmap_sampling(channel_writer.wants_mmap());
+  channel_writer.set_ready(1);
 }
 
 // A child has its parent's heap, but nobody listens to it on its parent's channel.

@@ -13,6 +13,7 @@ struct ThreadState {
   uint64_t random = 0;
   uint32_t pid = 0, tid = 0;  // of the process that `tid` was asked in; a fork makes both stale
   bool is_busy = false;       // inside the sampler: what it allocates itself is not looked at
+  bool is_probe = false;      // the next allocation is only to show that hooks stand
 };
 
 extern thread_local ThreadState thread_state;
