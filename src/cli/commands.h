@@ -38,6 +38,7 @@ class Command {
 std::unique_ptr<Command> make_record_command(CLI::App& app);
 std::unique_ptr<Command> make_report_command(CLI::App& app);
 std::unique_ptr<Command> make_diff_command(CLI::App& app);
+std::unique_ptr<Command> make_ab_command(CLI::App& app);
 std::unique_ptr<Command> make_stat_command(CLI::App& app);
 std::unique_ptr<Command> make_view_command(CLI::App& app);
 std::unique_ptr<Command> make_rules_command(CLI::App& app);

@@ -589,10 +589,10 @@ void Recorder::keep_source() {
 }
 
 // A command that we started ends with the capture only when the user ended the capture, or when it
-// was a server that we drove ourselves.
+// was a server that we drove ourselves or were asked to stop.
 void Recorder::stop_launched() {
   if (!launched_ || launched_exit_) return;
-  if (load_) {
+  if (load_ || options_.stop_launched) {
     launched_->terminate(kLaunchedGraceNs);  // our doing, and not how it ended
   } else if (stop_) {
     launched_exit_ = launched_->terminate(kLaunchedGraceNs);

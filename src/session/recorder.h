@@ -9,7 +9,7 @@
 // Ends by time, by request (`stop`), when the target is gone, or when the disk is full; whatever
 // the reason, what was captured is in the file and the file opens. Never stops or signals the
 // target, except a command it launched itself: when it is told to stop, and at the end of a capture
-// that had load to drive it with.
+// that had load to drive it with or was asked to stop it.
 #pragma once
 
 #include <atomic>
@@ -39,6 +39,8 @@ struct RecordOptions {
   bool overwrite = false;
   bool wakeups = true;
   Backend backend = Backend::automatic;
+  bool stop_launched = false;  // a launched command ends with the capture, load or not
+
   BpfCheck bpf_check;         // for tests of the BPF backend
   bool per_task = false;      // follow the target's threads even where whole CPUs could be sampled
   bool unprivileged = false;  // behave as if no privilege were there (for tests and comparisons)
