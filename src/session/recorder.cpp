@@ -415,8 +415,10 @@ Result<void> Recorder::begin_window() {
   consumer_ = std::thread([this] { consume(); });
   processes_->write_host_facts();
   counters_sink_ = std::make_unique<CountersToRun>(*writer_);
+  capture::CounterOptions counter_options;
+  if (options_.counters) counter_options.hardware = &os::real_counter_kernel();
   counters_ = std::make_unique<capture::CounterPoller>(
-      capture::CounterOptions{}, [this] { return live_.read(); }, *counters_sink_, next_series_id_);
+      counter_options, [this] { return live_.read(); }, *counters_sink_, next_series_id_);
   counters_->poll_all(monotonic_ns());
   if (load_) load_->begin_window(*writer_, next_series_id_, info_.window_begin_ns);
   if (auto flushed = writer_->flush(info_.window_begin_ns); !flushed) return flushed;

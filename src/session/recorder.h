@@ -40,6 +40,7 @@ struct RecordOptions {
   bool wakeups = true;
   Backend backend = Backend::automatic;
   bool stop_launched = false;  // a launched command ends with the capture, load or not
+  bool counters = false;       // hardware counters, too: they cost time at every context switch
 
   BpfCheck bpf_check;         // for tests of the BPF backend
   bool per_task = false;      // follow the target's threads even where whole CPUs could be sampled
