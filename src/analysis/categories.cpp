@@ -13,6 +13,7 @@ CategoryRole role_of(std::string_view name) {
   if (name == "spin") return CategoryRole::spin;
   if (name == "network") return CategoryRole::network;
   if (name == "collector") return CategoryRole::collector;
+  if (name == "lock") return CategoryRole::lock;
   if (name == "application") return CategoryRole::application;
   return CategoryRole::none;
 }

@@ -23,8 +23,8 @@ namespace assay::analysis {
 inline constexpr std::string_view kSubsystem = "subsystem";
 
 // What verdicts ask of a category.
-enum class CategoryRole : uint8_t { none, allocator, spin, network, collector, application };
-inline constexpr size_t kCategoryRoles = 6;
+enum class CategoryRole : uint8_t { none, allocator, spin, network, collector, application, lock };
+inline constexpr size_t kCategoryRoles = 7;
 
 struct Category {
   std::string breakdown;

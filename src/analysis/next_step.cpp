@@ -7,6 +7,7 @@ namespace assay::analysis {
 namespace {
 
 std::string target_of(const Report& report) {
+  if (is_imported(report)) return "--port PORT";  // its target is the file that was imported
   return report.info.target.empty() ? "TARGET" : report.info.target;
 }
 

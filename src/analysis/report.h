@@ -29,7 +29,7 @@ struct Vitals {
   Number runqueue_of_ready;  // run-queue / (running + run-queue)
   Number preempted;          // of the run-queue time, what was taken away rather than not yet given
   // CPU by role, as shares of CPU time.
-  Number allocator_cpu, spin_cpu, network_cpu, collector_cpu;
+  Number allocator_cpu, spin_cpu, network_cpu, collector_cpu, lock_cpu;
   // The busiest thread or small pool.
   Number serial_ready, serial_on, serial_next, serial_threads;
   // Limits set from outside.

@@ -15,6 +15,11 @@ Verdict decide(const Report& report);
 // The rules alone, in order: every claim that holds.
 std::vector<Claim> claims(const Report& report);
 
+// Whether another tool made the profile and `assay import` brought it in.
+inline bool is_imported(const Report& report) {
+  return report.info.backend.starts_with("import");
+}
+
 struct Withheld {
   std::string why;
   std::string remedy;

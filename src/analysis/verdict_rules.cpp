@@ -17,6 +17,7 @@ constexpr double kHostSaturated = 0.90;  // of the host, when others take the re
 constexpr double kSerialReady = 0.90;    // one thread running or ready to run
 constexpr double kAllocator = 0.20;      // of CPU time
 constexpr double kSpin = 0.15;
+constexpr double kLockCpu = 0.40;
 constexpr double kNetworkStack = 0.40;
 constexpr double kLockShare = 0.20;   // of busy time
 constexpr double kLockWaited = 0.30;  // of the window, at least one waiter at one lock
@@ -99,35 +100,46 @@ MaybeClaim throttled(const Report& report) {
 }
 
 // What the CPU time is made of, when it is the limit.
-std::string cpu_kind(double allocator, double spin, double network) {
-  if (allocator >= kAllocator) return "allocator";
-  if (spin >= kSpin) return "spin";
-  if (network >= kNetworkStack) return "network-stack";
-  return "cpu";
-}
+struct CpuParts {
+  double allocator = 0, spin = 0, lock = 0, network = 0;
 
-std::string cpu_kind_text(const std::string& kind, double allocator, double spin, double network) {
-  if (kind == "allocator") {
-    return fmt::format("{} of it goes into allocating and freeing memory", percent(allocator));
+  std::string kind() const {
+    if (allocator >= kAllocator) return "allocator";
+    if (spin >= kSpin) return "spin";
+    if (lock >= kLockCpu) return "lock";
+    if (network >= kNetworkStack) return "network-stack";
+    return "cpu";
   }
-  if (kind == "spin") return fmt::format("{} of it is spent spinning", percent(spin));
-  if (kind == "network-stack") {
-    return fmt::format("{} of it is the kernel's network stack", percent(network));
+
+  std::string text() const {
+    std::string which = kind();
+    if (which == "allocator") {
+      return fmt::format("{} of it goes into allocating and freeing memory", percent(allocator));
+    }
+    if (which == "spin") return fmt::format("{} of it is spent spinning", percent(spin));
+    if (which == "lock") {
+      return fmt::format("{} of it goes into taking and releasing locks", percent(lock));
+    }
+    if (which == "network-stack") {
+      return fmt::format("{} of it is the kernel's network stack", percent(network));
+    }
+    return "it is spent computing";
   }
-  return "it is spent computing";
-}
+};
 
 Claim cpu_claim(const Report& report, const std::string& why, double sure) {
   const Vitals& v = report.vitals;
-  double allocator = of(v.allocator_cpu) + of(v.collector_cpu), spin = of(v.spin_cpu),
-         network = of(v.network_cpu);
-  std::string kind = cpu_kind(allocator, spin, network);
+  CpuParts parts{of(v.allocator_cpu) + of(v.collector_cpu), of(v.spin_cpu), of(v.lock_cpu),
+                 of(v.network_cpu)};
+  std::string kind = parts.kind();
   return {kind,
-          fmt::format("CPU-bound: {}; {}{}.", why, cpu_kind_text(kind, allocator, spin, network),
+          fmt::format("CPU-bound: {}; {}{}.", why, parts.text(),
                       kind == "cpu" ? hottest_text(report) : ""),
           sure,
-          {cpu_text(report), fmt::format("allocator {}, spinning {}, network stack {} of CPU time",
-                                         percent(allocator), percent(spin), percent(network))}};
+          {cpu_text(report),
+           fmt::format("allocator {}, spinning {}, locks {}, network stack {} of CPU time",
+                       percent(parts.allocator), percent(parts.spin), percent(parts.lock),
+                       percent(parts.network))}};
 }
 
 MaybeClaim cpu(const Report& report) {
@@ -161,24 +173,25 @@ MaybeClaim serial_stage(const Report& report) {
                ? static_cast<double>(role[static_cast<size_t>(r)]) / static_cast<double>(sampled)
                : 0;
   };
-  double allocator = share(CategoryRole::allocator) + share(CategoryRole::collector),
-         spin = share(CategoryRole::spin), network = share(CategoryRole::network);
-  std::string kind = cpu_kind(allocator, spin, network);
+  CpuParts parts{share(CategoryRole::allocator) + share(CategoryRole::collector),
+                 share(CategoryRole::spin), share(CategoryRole::lock),
+                 share(CategoryRole::network)};
   // A thread that polls is busy whatever the load: it is no stage that work passes through.
-  if (kind == "spin") {
-    return Claim{"spin",
-                 fmt::format("Spinning: {} is busy {} of the time, and {} of that is spent asking "
-                             "for work or for a lock again and again.",
-                             who, percent(of(v.serial_ready)), percent(spin)),
-                 confidence(spin, kSpin),
-                 {fmt::format("spinning {} of its CPU time", percent(spin)), cpu_text(report)}};
+  if (parts.kind() == "spin") {
+    return Claim{
+        "spin",
+        fmt::format("Spinning: {} is busy {} of the time, and {} of that is spent asking "
+                    "for work or for a lock again and again.",
+                    who, percent(of(v.serial_ready)), percent(parts.spin)),
+        confidence(parts.spin, kSpin),
+        {fmt::format("spinning {} of its CPU time", percent(parts.spin)), cpu_text(report)}};
   }
   return Claim{
       "serial-stage",
       fmt::format("A serial stage: {} is busy {} of the time and everything waits for it, "
                   "while the target uses {:.2f} of {:.3g} CPUs; {}.",
                   who, percent(of(v.serial_ready)), of(v.cpus_used), of(v.usable_cpus, 1),
-                  cpu_kind_text(kind, allocator, spin, network)),
+                  parts.text()),
       confidence(of(v.serial_ready), kSerialReady - 0.1),
       {fmt::format("{}: running or ready {} of the time", who, percent(of(v.serial_ready))),
        fmt::format("next busiest {}", percent(of(v.serial_next))), cpu_text(report)}};
@@ -331,7 +344,10 @@ MaybeClaim scheduler(const Report& report) {
 MaybeClaim shared_cpu(const Report& report) {
   const Vitals& v = report.vitals;
   if (of(v.host_busy) < kHostSaturated || of(v.utilisation) >= kSaturated) return {};
-  if (of(v.running) + of(v.runqueue) < 0.6 || of(v.utilisation) < 0.25) return {};
+  // With most of the CPUs taken by the target itself, threads that wait for one another wait for
+  // CPUs.
+  bool wants_cpu = of(v.running) + of(v.runqueue) >= 0.6 || of(v.utilisation) >= 0.6;
+  if (!wants_cpu || of(v.utilisation) < 0.25) return {};
   return cpu_claim(report,
                    fmt::format("the machine is {} busy, {:.2f} CPUs of it with the target, and its "
                                "threads are running or ready to run {} of their busy time",

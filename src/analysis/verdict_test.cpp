@@ -11,6 +11,7 @@ namespace {
 
 using model::SeriesScope;
 using testing::HasSubstr;
+using testing::Not;
 
 FakeServer busy_server() {
   FakeServer server;
@@ -82,6 +83,19 @@ TEST(Verdict, AsManyBusyStagesAsCpusAreTheCpu) {
   server.grows(SeriesScope::load, "requests", 1000);
   server.grows(SeriesScope::load, "generator_cpu", 0.5e9);
   EXPECT_EQ(server.kind(), "cpu");
+}
+
+// A lock that is taken thousands of times a request costs CPU time before anyone waits for it.
+TEST(Verdict, CpuTimeSpentOnLocksIsTheLock) {
+  FakeServer server;
+  auto locking = below_loop({"handle", "count", "libc.so.6:pthread_mutex_lock"});
+  for (int i = 0; i < 2; ++i) {
+    server.thread("w" + std::to_string(i), "w-*",
+                  {runs(locking, 5), runs(kCompute, 4.7), waits(kTakeWork, 0.3)});
+  }
+  Report report = server.report();
+  EXPECT_EQ(report.verdict.kind, "lock");
+  EXPECT_THAT(report.verdict.sentence, HasSubstr("taking and releasing locks"));
 }
 
 // A poller is busy whatever the load.
@@ -292,6 +306,15 @@ TEST(Withheld, DebugFunctionsEvenWithoutTheFact) {
                   {runs(kCompute, 8), runs(slow, 1), waits(kTakeWork, 0.5)});
   }
   expect_withheld(server, "deadlock checking");
+}
+TEST(Withheld, ImportedProfilesWithoutWaits) {
+  FakeServer server = busy_server();
+  server.run().edit().info.backend = "import: pprof";
+  server.run().edit().info.target = "cpu.pb.gz";
+  EXPECT_NE(server.kind(), "withheld") << "an imported file that has both views is judged";
+  server.run().edit().facts.push_back({"import", "waits", "absent"});
+  expect_withheld(server, "nothing of time off the CPU");
+  EXPECT_THAT(server.report().verdict.next_command, Not(HasSubstr("cpu.pb.gz")));
 }
 TEST(Withheld, LostRecords) {
   FakeServer server = busy_server();

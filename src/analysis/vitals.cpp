@@ -224,6 +224,7 @@ void add_roles(const Report& report, Vitals& v) {
   v.spin_cpu = role[static_cast<size_t>(CategoryRole::spin)];
   v.network_cpu = role[static_cast<size_t>(CategoryRole::network)];
   v.collector_cpu = role[static_cast<size_t>(CategoryRole::collector)];
+  v.lock_cpu = role[static_cast<size_t>(CategoryRole::lock)];
 }
 
 // The busiest pool whose every thread is ready to run nearly all the time.
@@ -397,6 +398,7 @@ constexpr std::pair<std::string_view, VitalField> kNames[]{
     {"spin_cpu", &Vitals::spin_cpu},
     {"network_cpu", &Vitals::network_cpu},
     {"collector_cpu", &Vitals::collector_cpu},
+    {"lock_cpu", &Vitals::lock_cpu},
     {"serial_ready", &Vitals::serial_ready},
     {"serial_on", &Vitals::serial_on},
     {"serial_next", &Vitals::serial_next},

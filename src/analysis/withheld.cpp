@@ -61,6 +61,26 @@ void add_build(const Report& report, std::vector<Withheld>& reasons) {
   }
 }
 
+// A profile made by another tool: CPU samples without waits cannot tell a server that computes from
+// one that waits, and sums without times cannot tell a window from a day.
+bool add_import(const Report& report, std::vector<Withheld>& reasons) {
+  if (!is_imported(report)) return false;
+  auto lacks = [&](std::string_view what) {
+    return std::ranges::any_of(report.facts, [&](const model::Fact& fact) {
+      return fact.scope == "import" && fact.key == what && fact.value == "absent";
+    });
+  };
+  if (lacks("waits")) {
+    reasons.push_back(
+        {"the imported profile says nothing of time off the CPU: it shows where CPU time goes, "
+         "not what holds the server back",
+         "record the server itself"});
+  } else if (lacks("times")) {
+    reasons.push_back({"the imported profile has sums without times", "record the server itself"});
+  }
+  return !reasons.empty();
+}
+
 void add_load(const Report& report, std::vector<Withheld>& reasons) {
   const Workload& load = report.workload;
   if (load.present && !load.ended.empty()) {
@@ -77,7 +97,7 @@ void add_load(const Report& report, std::vector<Withheld>& reasons) {
     reasons.push_back({fmt::format("{} of the requests failed", format_percent(errors)),
                        "mend the errors first: a failing request does other work"});
   }
-  if (load.drift_share > kDrift) {
+  if (load.surely_drifted_share > kDrift) {
     reasons.push_back({fmt::format("throughput changed by {} during the window",
                                    format_percent(load.drift_share)),
                        "record longer, after a --warmup"});
@@ -90,6 +110,7 @@ std::vector<Withheld> reasons_to_withhold(const Report& report, const std::strin
   const Vitals& v = report.vitals;
   const Quality& q = report.quality;
   std::vector<Withheld> reasons;
+  if (add_import(report, reasons)) return reasons;
   if (report.threads.empty() || v.window_s.value_or(0) < kShortest) {
     reasons.push_back({"the window is too short or empty", "record for at least a few seconds"});
     return reasons;

@@ -68,7 +68,8 @@ Result<Workload> read_workload(const run::Reader& reader) {
   load.p99_ns = if_any(s.p99_ns);
   load.max_ns = if_any(s.max_ns);
   load.generator_saturated = s.generator_saturated;
-  load.drift_share = std::abs(s.drift) > kSureErrors * s.drift_error ? std::abs(s.drift) : 0;
+  load.surely_drifted_share = std::max(0.0, std::abs(s.drift) - kSureErrors * s.drift_error);
+  load.drift_share = load.surely_drifted_share > 0 ? std::abs(s.drift) : 0;
   load.ended = s.covered() ? "" : s.ended;
   load.sentence = load_sentence(s);
   add_seconds(s, load);

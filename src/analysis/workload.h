@@ -23,7 +23,8 @@ struct Workload {
   int64_t requests = 0;  // inside the window
   int64_t errors = 0;
   double throughput_per_s = 0;
-  double drift_share = 0;  // how much throughput changed over the window
+  double drift_share = 0;  // how much throughput changed over the window, when it surely did
+  double surely_drifted_share = 0;  // the least of it that the scatter within the window leaves
   std::optional<int64_t> p50_ns, p90_ns, p99_ns, max_ns;
   bool generator_saturated = false;
   std::optional<double> generator_cpus;  // CPUs that the generator itself used

@@ -31,6 +31,11 @@ class RealPerfKernel final : public PerfKernel {
   Result<UniqueFd> open(const perf_event_attr& attr, pid_t pid, int cpu) override {
     perf_event_attr copy = attr;
     long fd = syscall(SYS_perf_event_open, &copy, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd < 0 && errno == EINVAL && (copy.read_format & PERF_FORMAT_LOST) != 0) {
+      copy = attr;
+      copy.read_format &= ~static_cast<uint64_t>(PERF_FORMAT_LOST);
+      fd = syscall(SYS_perf_event_open, &copy, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+    }
     if (fd < 0) return fail_errno("perf_event_open (pid {}, cpu {})", pid, cpu);
     return UniqueFd(static_cast<int>(fd));
   }
@@ -60,6 +65,15 @@ class RealPerfKernel final : public PerfKernel {
     uint64_t value = 0;
     if (ioctl(fd, PERF_EVENT_IOC_ID, &value) != 0) return fail_errno("PERF_EVENT_IOC_ID");
     return value;
+  }
+  Result<uint64_t> lost(int fd) override {
+    struct {
+      uint64_t value;
+      uint64_t lost;
+    } counts{};
+    if (read(fd, &counts, sizeof counts) != sizeof counts)
+      return fail_errno("this kernel does not count lost records");
+    return counts.lost;
   }
 };
 

@@ -28,12 +28,15 @@ class RingMemory {
 class PerfKernel {
  public:
   virtual ~PerfKernel() = default;
+  // Asks for PERF_FORMAT_LOST where `attr` does, and goes without it on a kernel that does not know it.
   virtual Result<UniqueFd> open(const perf_event_attr& attr, pid_t pid, int cpu) = 0;
   virtual Result<std::unique_ptr<RingMemory>> map_ring(int fd, size_t data_bytes) = 0;
   virtual Result<void> redirect_output(int fd, int into_fd) = 0;
   virtual Result<void> enable(int fd) = 0;
   virtual Result<void> disable(int fd) = 0;
   virtual Result<uint64_t> id(int fd) = 0;
+  // Records lost by an event opened with PERF_FORMAT_LOST alone; an error where that is not counted.
+  virtual Result<uint64_t> lost(int fd) = 0;
 };
 
 // The running kernel.

@@ -75,8 +75,8 @@ std::string header(const analysis::Report& report) {
   const model::RunInfo& info = report.info;
   std::string text =
       fmt::format("## Assay: {}\n\n", code(info.target.empty() ? "a run" : info.target));
-  text += fmt::format("- window: {} from {}\n", format_duration(report.window_ns),
-                      utc_time(info.utc_begin_ns));
+  text +=
+      fmt::format("- window: {}{}\n", format_duration(report.window_ns), since(info.utc_begin_ns));
   std::string host = host_text(report);
   if (!host.empty()) text += "- host: " + escaped(host) + "\n";
   text += "- captured: " + escaped(capture_text(report)) + "\n";

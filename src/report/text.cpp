@@ -22,7 +22,7 @@ void write_header(const analysis::Report& report, TextPage& page) {
   std::string target = info.target.empty() ? "a run" : info.target;
   page.line(page.ink(Ink::bold, fitted("Assay: " + target, page.width())));
   std::string window =
-      fmt::format("{} from {}", format_duration(report.window_ns), utc_time(info.utc_begin_ns));
+      fmt::format("{}{}", format_duration(report.window_ns), since(info.utc_begin_ns));
   labelled(page, "window", window);
   labelled(page, "host", host_text(report));
   labelled(page, "load", load_text(report));

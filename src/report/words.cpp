@@ -34,6 +34,10 @@ std::string utc_time(int64_t utc_ns) {
                      parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
+std::string since(int64_t utc_ns) {
+  return utc_ns == 0 ? "" : " from " + utc_time(utc_ns);
+}
+
 std::string grouped(uint64_t count) {
   std::string digits = fmt::format("{}", count), text;
   for (size_t i = 0; i < digits.size(); ++i) {

@@ -24,6 +24,9 @@ constexpr const char* kWriterPragmas =
     "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = OFF;"
     "PRAGMA temp_store = MEMORY; BEGIN EXCLUSIVE; COMMIT;";
 
+// A busy server ends hundreds of thousands of waits a second: flushed at this many, they take 5 MB.
+constexpr size_t kManyWaits = size_t{1} << 16;
+
 class FileWriter : public Writer {
  public:
   FileWriter(Database database, const model::RunInfo& info)
@@ -76,7 +79,10 @@ class FileWriter : public Writer {
     with_pending([&](Pending& pending) { pending.samples.push_back(sample); });
   }
   void add_wait(const model::Wait& wait) override {
-    with_pending([&](Pending& pending) { pending.waits.push_back(wait); });
+    with_pending([&](Pending& pending) {
+      pending.waits.push_back(wait);
+      filling_ = pending.waits.size() >= kManyWaits;
+    });
   }
   void put_open_waits(std::vector<model::Wait> waits) override {
     with_pending([&](Pending& pending) { pending.open_waits = std::move(waits); });
@@ -96,6 +102,8 @@ class FileWriter : public Writer {
   void put_source_line(const std::string& file, uint32_t line, const std::string& text) override {
     with_pending([&](Pending& pending) { pending.source_lines.push_back({file, line, text}); });
   }
+
+  bool is_filling() const override { return filling_; }
 
   Result<void> flush(TimeNs complete_until_ns) override {
     if (closed_) return fail("{}: it is closed; nothing can be added", database_.path());
@@ -130,6 +138,7 @@ class FileWriter : public Writer {
   void take_pending() {
     std::lock_guard lock(mutex_);
     std::swap(pending_, flushing_);
+    filling_ = false;
   }
 
   Result<void> commit() {
@@ -199,6 +208,7 @@ class FileWriter : public Writer {
   Pending flushing_;
   std::mutex mutex_;
   Pending pending_;  // guarded by mutex_
+  std::atomic<bool> filling_ = false;
   std::atomic<bool> closed_ = false;
 };
 

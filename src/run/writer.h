@@ -63,6 +63,8 @@ class Writer {
   // Source text around hot lines: (file, line, text). Kept so that a run can be read elsewhere.
   virtual void put_source_line(const std::string& file, uint32_t line, const std::string& text) = 0;
 
+  // Whether so much is buffered that it should be flushed before its time. From any thread.
+  virtual bool is_filling() const = 0;
   // Commits everything buffered; called about once a second with the time up to which it is
   // complete.
   virtual Result<void> flush(TimeNs complete_until_ns) = 0;

@@ -46,6 +46,7 @@ class FakePerfKernel final : public os::PerfKernel {
     return {};
   }
   Result<void> disable(int) override { return {}; }
+  Result<uint64_t> lost(int) override { return 0; }
   Result<uint64_t> id(int fd) override { return static_cast<uint64_t>(fd); }
 
  private:

@@ -73,13 +73,21 @@ Result<std::unique_ptr<LoadDriver>> LoadDriver::create(const LoadRequest& reques
 
 Result<LoadProcess> LoadDriver::spawn(const std::vector<std::string>& words,
                                       const std::vector<std::string>& extra) const {
-  return LoadProcess::start([&](int report_fd) {
+  // Load is made by this very program under another command. Whatever is linked with this library but
+  // is no `assay` would do again what it did, and start load again.
+  constexpr const char* kMakesLoad = "ASSAY_MAKES_LOAD";
+  if (::getenv(kMakesLoad) != nullptr)
+    return fail("a process that was started to make load does not start more of it");
+  ::setenv(kMakesLoad, "1", 1);
+  auto process = LoadProcess::start([&](int report_fd) {
     std::vector<std::string> argv{own_program(), "load"};
     argv.insert(argv.end(), words.begin(), words.end());
     argv.insert(argv.end(), extra.begin(), extra.end());
     argv.insert(argv.end(), {"--quiet", "--report-to", std::to_string(report_fd)});
     return argv;
   });
+  ::unsetenv(kMakesLoad);
+  return process;
 }
 
 // The exit code of one question to the server.

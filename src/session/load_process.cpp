@@ -28,6 +28,7 @@ Result<LoadProcess> LoadProcess::start(
   if (!launched) return std::unexpected(launched.error());
   if (auto released = launched->release(); !released) return std::unexpected(released.error());
   process.launched_ = std::move(*launched);
+  process.guard_ = os::GroupGuard(process.launched_->pid());
   return process;
 }
 
@@ -36,6 +37,7 @@ LoadProcess& LoadProcess::operator=(LoadProcess&& other) noexcept {
   stop();
   launched_ = std::move(other.launched_);
   other.launched_.reset();
+  guard_ = std::move(other.guard_);
   reports_ = std::move(other.reports_);
   return *this;
 }
@@ -57,6 +59,7 @@ void LoadProcess::stop() {
   launched_.reset();
   // What the command left behind is in its group still. (0 would be our own group.)
   if (group > 0) ::kill(-group, SIGKILL);
+  guard_.dismiss();
 }
 
 int64_t group_cpu_ns(const os::ProcFs& proc, pid_t group) {

@@ -2,8 +2,7 @@
 //
 // In: a program and its arguments; what it writes to the given pipe comes out of read(). It has a
 // process group of its own, and stop() ends the whole group. Threads: one object, one thread.
-// Failures: a program that cannot be started. If Assay is killed, a built-in load process notices
-// the broken pipe and ends.
+// Failures: a program that cannot be started. If Assay is killed, a guard ends the group.
 #pragma once
 
 #include <functional>
@@ -13,6 +12,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "os/group_guard.h"
 #include "os/launch.h"
 #include "os/procfs.h"
 
@@ -35,6 +35,7 @@ class LoadProcess {
  private:
   LoadProcess() = default;
   std::optional<os::LaunchedProcess> launched_;  // none: stopped, or moved from
+  os::GroupGuard guard_;
   UniqueFd reports_;
 };
 

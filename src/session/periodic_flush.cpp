@@ -4,7 +4,14 @@
 
 #include <pthread.h>
 
+#include "base/clock.h"
+
 namespace assay::session {
+namespace {
+
+constexpr auto kTick = std::chrono::milliseconds(100);
+
+}  // namespace
 
 PeriodicFlush::PeriodicFlush(run::Writer& writer, std::function<TimeNs()> complete_until)
     : writer_(writer), complete_until_(std::move(complete_until)), thread_([this] { loop(); }) {}
@@ -26,7 +33,10 @@ std::optional<Error> PeriodicFlush::error() {
 void PeriodicFlush::loop() {
   pthread_setname_np(pthread_self(), "assay-writer");
   std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, std::chrono::seconds(1), [this] { return stopping_; })) {
+  TimeNs due = monotonic_ns() + kNsPerSecond;
+  while (!changed_.wait_for(lock, kTick, [this] { return stopping_; })) {
+    if (monotonic_ns() < due && !writer_.is_filling()) continue;
+    due = monotonic_ns() + kNsPerSecond;
     lock.unlock();
     auto flushed = writer_.flush(complete_until_());
     lock.lock();

@@ -135,6 +135,9 @@ void Recording::finish(TimeNs window_end) {
   apply_snapshots(INT64_MAX);
   if (bpf_) bpf_->take_open_waits(window_end);
   off_cpu_.finish(window_end, [this](ThreadId thread) { return ran_throughout(thread); });
+  // A ring tells of a loss with its next record; after the last one only the kernel's count does.
+  uint64_t lost = parts_.events.lost_records();
+  if (lost > told_losses_) add_loss(LossKind::ring_records, -1, window_end, lost - told_losses_);
 }
 
 std::vector<model::Wait> Recording::open_waits() {
@@ -177,6 +180,7 @@ void Recording::count_losses(const capture::Batch& batch) {
   for (const auto& loss : batch.ring_losses) {
     LossKind kind = loss.side_band ? LossKind::side_band_records : LossKind::ring_records;
     add_loss(kind, loss.cpu, batch.drained_at, loss.records);
+    told_losses_ += loss.records;
   }
   if (batch.dropped_samples > 0)
     add_loss(LossKind::dropped_samples, -1, batch.drained_at, batch.dropped_samples);

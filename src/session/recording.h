@@ -99,6 +99,7 @@ class Recording {
   Parts parts_;
   TimeNs window_begin_;
   std::atomic<TimeNs> window_end_ = INT64_MAX;
+  uint64_t told_losses_ = 0;  // by the rings themselves
   uint64_t switches_ = 0;
   capture::OrderedRecords records_;
   capture::OffCpu off_cpu_;

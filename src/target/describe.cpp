@@ -1,15 +1,18 @@
 #include "target/describe.h"
 
 #include <algorithm>
+#include <map>
 
 #include <unistd.h>
 
 #include "base/units.h"
 #include "os/users.h"
+#include "target/match.h"
 
 namespace assay::target {
 namespace {
 
+constexpr size_t kMostPorts = 6;
 constexpr size_t kMostCandidates = 12;
 
 std::string age(uint64_t start_ticks) {
@@ -22,6 +25,17 @@ std::string age(uint64_t start_ticks) {
   if (seconds < 2 * kSecondsPerMinute)
     return fmt::format("1 m {:02} s ago", seconds % kSecondsPerMinute);
   return format_duration(seconds * kNsPerSecond) + " ago";
+}
+
+// ", port 6379" or ", ports 80, 443" of a process that listens.
+std::string ports_text(const std::map<uint16_t, pid_t>& ports, pid_t pid) {
+  std::vector<uint16_t> own;
+  for (const auto& [port, holder] : ports) {
+    if (holder == pid) own.push_back(port);
+  }
+  if (own.empty()) return "";
+  if (own.size() > kMostPorts) own.resize(kMostPorts);
+  return fmt::format(", {} {}", own.size() == 1 ? "port" : "ports", fmt::join(own, ", "));
 }
 
 }  // namespace
@@ -72,13 +86,15 @@ std::string describe(const TargetSpec& spec) {
 std::string candidate_lines(const ProcessTable& table, const os::ProcFs& proc,
                             const std::vector<pid_t>& pids) {
   std::string lines;
+  PortMatch listeners = match_port(table, proc, 0);
   for (size_t index = 0; index < std::min(pids.size(), kMostCandidates); ++index) {
     const ProcessEntry* entry = table.find(pids[index]);
     if (!entry) continue;
     auto status = proc.status(entry->pid);
-    lines += fmt::format("\n  pid {:<7} {}  user {}, started {}", entry->pid,
+    lines += fmt::format("\n  pid {:<7} {}  user {}, started {}{}", entry->pid,
                          printable(entry->exe.empty() ? "(" + entry->comm + ")" : entry->exe),
-                         status ? os::user_name(status->uid) : "unknown", age(entry->start_ticks));
+                         status ? os::user_name(status->uid) : "unknown", age(entry->start_ticks),
+                         ports_text(listeners.ports, entry->pid));
   }
   if (pids.size() > kMostCandidates) {
     lines += fmt::format("\n  and {} more", pids.size() - kMostCandidates);

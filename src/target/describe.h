@@ -20,7 +20,7 @@ std::string shell_word(const std::string& text);
 // "--port 8000", "-- ./server --fast": the target as it was asked for.
 std::string describe(const TargetSpec& spec);
 
-// One line per process: pid, program, user, age.
+// One line per process: pid, program, user, age, the ports it listens on.
 std::string candidate_lines(const ProcessTable& table, const os::ProcFs& proc,
                             const std::vector<pid_t>& pids);
 

@@ -191,6 +191,8 @@ TEST_F(ResolveTest, ListenersOnOnePortWithOneProgramAreOneServer) {
   add({.pid = 52, .comm = "alien", .exe = "/alien"});
   hold(52, 3, 78);
   EXPECT_THAT(error({.port = 8000}), HasSubstr("2 servers"));
+  EXPECT_THAT(error({.port = 8000}), HasSubstr(", port 8000"))
+      << "candidates are known by their ports";
 }
 
 TEST_F(ResolveTest, LooksIntoOtherNetworkNamespacesWhenNobodyListensHere) {

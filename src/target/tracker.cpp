@@ -193,6 +193,8 @@ void Tracker::on_exec(pid_t pid, std::string_view comm, TimeNs time) {
     return;
   }
   bool on_top = process.on_top;
+  // The copy of its parent that it was is no worker: it only lived to become this.
+  if (!on_top) process.record.role = record.role + " before exec";
   end_image(process, time);
   LiveProcess& next = begin_process(std::move(record), on_top);
   begin_thread(next, pid, std::string(comm), time);

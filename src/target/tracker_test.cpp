@@ -124,7 +124,7 @@ TEST_F(TrackerTest, ExecInAThreadedProcessBeginsANewProcess) {
   tracker_.on_exec(200, "gzip", 60);
   ASSERT_EQ(recorder_.processes.size(), 3u);
   EXPECT_EQ(recorder_.processes[1].end_ns, 60);
-  EXPECT_EQ(recorder_.processes[1].role, "worker 0");
+  EXPECT_EQ(recorder_.processes[1].role, "gzip before exec");
   const model::Process& gzip = recorder_.processes[2];
   EXPECT_EQ(gzip.pid, 200);
   EXPECT_EQ(gzip.role, "gzip");

@@ -48,6 +48,7 @@ class Nowhere final : public run::Writer {
   void add_loss(const model::Loss&) override {}
   void put_source_line(const std::string&, uint32_t, const std::string&) override {}
   void put_data_name(const model::DataName&) override {}
+  bool is_filling() const override { return false; }
   Result<void> flush(TimeNs) override { return {}; }
   Result<void> finish(const model::RunInfo&) override { return {}; }
 };

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
-#include <ctime>
 #include <set>
 
 #include "base/units.h"
@@ -51,8 +49,8 @@ Result<std::unique_ptr<EventSet>> EventSet::open(os::PerfKernel& kernel,
   set->choose_on_cpu_event();
   // Their payloads hold the kernel's own pids, whoever reads them.
   bool tracepoints = options.global_pids && !options.side_band_only;
-  if (options.wakeups && tracepoints) set->read_waking_tracepoint();
-  if (options.switch_tracepoint && tracepoints) set->read_switch_tracepoint();
+  if (options.wakeups && tracepoints) set->find_waking_tracepoint();
+  if (options.switch_tracepoint && tracepoints) set->switch_ = read_switch_tracepoint();
   if (options.wakeups && !options.global_pids) {
     set->note("wake-ups",
               "in a PID namespace wake-ups cannot be told apart: run-queue delay comes from "
@@ -84,8 +82,8 @@ Result<std::unique_ptr<EventSet>> EventSet::open(os::PerfKernel& kernel,
 
 // Tracepoints want more privilege than the context-switch event: it may do where they were refused.
 bool EventSet::give_up_switch_tracepoint() {
-  if (tier_ != Tier::per_cpu || switch_id_ == 0 || !switch_refused_) return false;
-  switch_id_ = 0;
+  if (tier_ != Tier::per_cpu || switch_.id == 0 || !switch_refused_) return false;
+  switch_.id = 0;
   close_all();
   return true;
 }
@@ -134,20 +132,6 @@ Result<void> EventSet::open_tier(Tier tier, const ListThreads& threads) {
   return {};
 }
 
-void EventSet::describe_switches(EventKind kind, perf_event_attr& attr) const {
-  if (switch_id_ != 0 && tier_ == Tier::per_cpu) {
-    attr.type = PERF_TYPE_TRACEPOINT;
-    attr.config = switch_id_;
-  } else {
-    attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
-  }
-  attr.sample_period = 1;
-  attr.sample_type = kStackSampleType;
-  attr.sample_stack_user = options_.off_cpu_copy_bytes;
-  attr.exclude_callchain_user = !options_.off_cpu_user_chain;
-  attr.exclude_callchain_kernel = kind == EventKind::off_cpu_bare;
-}
-
 bool EventSet::is_wanted(EventKind kind) const {
   if (kind == EventKind::off_cpu) return kernel_stacks_of_switches_;
   return kind != EventKind::off_cpu_bare || !kernel_stacks_of_switches_;
@@ -173,7 +157,7 @@ std::vector<EventKind> EventSet::kinds() const {
   std::vector<EventKind> kinds{EventKind::side_band, EventKind::on_cpu};
   if (tier_ != Tier::user_only) kinds.push_back(EventKind::off_cpu);
   if (has_bare_switches()) kinds.push_back(EventKind::off_cpu_bare);
-  if (tier_ == Tier::per_cpu && waking_id_ != 0) kinds.push_back(EventKind::waking);
+  if (tier_ == Tier::per_cpu && waking_.id != 0) kinds.push_back(EventKind::waking);
   return kinds;
 }
 
@@ -183,8 +167,7 @@ Result<void> EventSet::open_per_cpu() {
       auto opened = open_one(kind, -1, rings);
       if (opened) continue;
       if (kind == EventKind::waking) {  // a luxury: go on without it
-        waking_id_ = 0;
-        waking_pid_offset_ = 0;
+        waking_ = {};
         std::erase_if(events_, [](const Event& event) { return event.kind == EventKind::waking; });
         note("wake-ups",
              "the sched_waking tracepoint cannot be opened: run-queue delay comes from schedstat "
@@ -199,14 +182,13 @@ Result<void> EventSet::open_per_cpu() {
 }
 
 Result<void> EventSet::open_per_task(const ListThreads& threads) {
-  if (waking_id_ != 0) {
+  if (waking_.id != 0) {
     note("wake-ups",
          "a thread's own events do not show who wakes it: run-queue delay comes from schedstat and "
          "wakers are not known",
          kParanoidRemedy);
   }
-  waking_id_ = 0;
-  waking_pid_offset_ = 0;
+  waking_ = {};
   std::set<pid_t> done;
   bool found_new = true;
   while (found_new) {  // a thread born while we listed is found by listing again
@@ -289,17 +271,6 @@ Result<void> EventSet::attach(EventKind kind, UniqueFd fd, CpuRings& rings) {
   return {};
 }
 
-// The on-CPU event as a capture of another kind needs it: without a ring of its own.
-perf_event_attr EventSet::bare_on_cpu_attributes() const {
-  perf_event_attr attr = attributes(EventKind::on_cpu);
-  attr.sample_type = kCommonSampleType;
-  attr.sample_stack_user = 0;
-  attr.sample_regs_user = 0;
-  attr.watermark = 0;
-  attr.wakeup_watermark = 0;
-  return attr;
-}
-
 size_t EventSet::ring_bytes(bool side) const {
   size_t share = options_.ring_budget_bytes / options_.cpus.size();
   size_t wanted =
@@ -317,61 +288,6 @@ bool EventSet::halve_rings() {
        "locked memory is limited: rings are smaller than wanted and may lose records under load",
        "sudo sysctl -w kernel.perf_event_mlock_kb=65536, or run as root");
   return true;
-}
-
-perf_event_attr EventSet::attributes(EventKind kind) const {
-  perf_event_attr attr{};
-  attr.size = sizeof attr;
-  attr.disabled = 1;
-  attr.sample_id_all = 1;
-  attr.use_clockid = 1;
-  attr.clockid = CLOCK_MONOTONIC;
-  attr.watermark = 1;
-  attr.wakeup_watermark = 256 * 1024;
-  attr.sample_type = kCommonSampleType;
-  attr.exclude_kernel = tier_ == Tier::user_only;
-  attr.exclude_hv = 1;
-  if (tier_ != Tier::per_cpu) {
-    attr.inherit = 1;
-    attr.inherit_thread = options_.children ? 0 : 1;
-  }
-  attr.type = PERF_TYPE_SOFTWARE;
-  switch (kind) {
-    case EventKind::side_band:
-      attr.config = PERF_COUNT_SW_DUMMY;
-      attr.mmap = attr.mmap2 = attr.comm = attr.comm_exec = attr.task = 1;
-      attr.build_id = 1;
-      attr.context_switch = !options_.side_band_only && (switch_id_ == 0 || tier_ != Tier::per_cpu);
-      break;
-    case EventKind::on_cpu:
-      if (use_cycles_) {
-        attr.type = PERF_TYPE_HARDWARE;
-        attr.config = PERF_COUNT_HW_CPU_CYCLES;
-        attr.freq = 1;
-        attr.sample_freq = static_cast<uint64_t>(options_.frequency_hz);
-      } else {
-        attr.config = PERF_COUNT_SW_CPU_CLOCK;
-        attr.sample_period = static_cast<uint64_t>(sample_period_ns_);
-      }
-      attr.exclude_idle = 1;
-      attr.sample_type = kStackSampleType;
-      attr.sample_stack_user = options_.on_cpu_copy_bytes;
-      break;
-    case EventKind::off_cpu:
-    case EventKind::off_cpu_bare:
-      describe_switches(kind, attr);
-      break;
-    case EventKind::waking:
-      attr.type = PERF_TYPE_TRACEPOINT;
-      attr.config = waking_id_;
-      attr.sample_period = 1;
-      attr.sample_type = kWakingSampleType;
-      break;
-    case EventKind::unknown:
-      break;
-  }
-  if (attr.sample_type & PERF_SAMPLE_REGS_USER) attr.sample_regs_user = user_register_mask();
-  return attr;
 }
 
 void EventSet::choose_on_cpu_event() {
@@ -394,26 +310,9 @@ void EventSet::choose_on_cpu_event() {
   }
 }
 
-void EventSet::read_switch_tracepoint() {
-  auto tracepoint = os::read_tracepoint("sched/sched_switch");
-  if (!tracepoint) return;
-  auto& fields = tracepoint->fields;
-  if (fields["prev_pid"].size != 4 || fields["next_pid"].size != 4 ||
-      fields["prev_state"].size != 8)
-    return;
-  switch_id_ = tracepoint->id;
-  switch_from_offset_ = fields["prev_pid"].offset;
-  switch_to_offset_ = fields["next_pid"].offset;
-  switch_state_offset_ = fields["prev_state"].offset;
-}
-
-void EventSet::read_waking_tracepoint() {
-  auto tracepoint = os::read_tracepoint("sched/sched_waking");
-  if (tracepoint && tracepoint->fields.contains("pid")) {
-    waking_id_ = tracepoint->id;
-    waking_pid_offset_ = tracepoint->fields["pid"].offset;
-    return;
-  }
+void EventSet::find_waking_tracepoint() {
+  waking_ = read_waking_tracepoint();
+  if (waking_.id != 0) return;
   note("wake-ups",
        "wake-up tracepoints cannot be read: run-queue delay comes from schedstat and wakers are "
        "not known",
@@ -460,6 +359,12 @@ void EventSet::disable() {
   for (const Event& event : events_) (void)kernel_.disable(event.fd.get());
 }
 
+uint64_t EventSet::lost_records() const {
+  uint64_t lost = lost_by_closed_;
+  for (const Event& event : events_) lost += kernel_.lost(event.fd.get()).value_or(0);
+  return lost;
+}
+
 Result<void> EventSet::set_off_cpu_stacks(uint32_t copy_bytes, bool user_chain) {
   if (tier_ != Tier::per_cpu) return fail("only per-CPU events can be opened anew");
   EventOptions before = options_;
@@ -475,7 +380,9 @@ Result<void> EventSet::set_off_cpu_stacks(uint32_t copy_bytes, bool user_chain) 
     return true;
   });
   auto reopened = reopen_switches();
-  if (!reopened) {
+  if (reopened) {
+    for (const Event& event : replaced) lost_by_closed_ += kernel_.lost(event.fd.get()).value_or(0);
+  } else {
     std::erase_if(events_, takes_switches);
     for (Event& event : replaced) events_.push_back(std::move(event));
     options_ = before;
@@ -498,28 +405,6 @@ Result<void> EventSet::reopen_switches() {
 EventKind EventSet::kind_of(uint64_t id) const {
   auto it = kind_by_id_.find(id);
   return it == kind_by_id_.end() ? EventKind::unknown : it->second;
-}
-
-std::optional<EventSet::Switch> EventSet::switch_of(std::span<const std::byte> raw) const {
-  constexpr uint64_t kRunnable = 0;       // yielded
-  constexpr uint64_t kPreempted = 0x100;  // the kernel's TASK_REPORT_MAX
-  size_t end = std::max({switch_from_offset_ + 4, switch_to_offset_ + 4, switch_state_offset_ + 8});
-  if (switch_id_ == 0 || raw.size() < end) return std::nullopt;
-  Switch change;
-  uint64_t state = 0;
-  std::memcpy(&change.from, raw.data() + switch_from_offset_, sizeof change.from);
-  std::memcpy(&change.to, raw.data() + switch_to_offset_, sizeof change.to);
-  std::memcpy(&state, raw.data() + switch_state_offset_, sizeof state);
-  change.preempted = state == kRunnable || (state & kPreempted) != 0;
-  return change;
-}
-
-pid_t EventSet::woken_tid(std::span<const std::byte> raw) const {
-  pid_t tid = -1;
-  if (waking_pid_offset_ != 0 && raw.size() >= waking_pid_offset_ + sizeof tid) {
-    std::memcpy(&tid, raw.data() + waking_pid_offset_, sizeof tid);
-  }
-  return tid;
 }
 
 }  // namespace assay::capture

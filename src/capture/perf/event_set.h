@@ -24,9 +24,9 @@
 #include "capture/perf/record.h"
 #include "capture/perf/ring.h"
 #include "capture/perf/ring_reader.h"
+#include "capture/perf/sched_tracepoints.h"
 #include "model/run_info.h"
 #include "os/perf_event.h"
-#include "os/tracefs.h"
 
 namespace assay::capture {
 
@@ -63,13 +63,17 @@ class EventSet : public EventIds {
   const std::string& on_cpu_event() const { return on_cpu_event_; }
   int64_t sample_period_ns() const { return sample_period_ns_; }
   bool has_off_cpu_stacks() const { return tier_ != Tier::user_only; }
-  bool has_wakeups() const { return waking_pid_offset_ != 0; }
+  bool has_wakeups() const { return waking_.id != 0; }
   const std::vector<model::QualityNote>& notes() const { return notes_; }
   uint64_t untracked_threads() const { return untracked_threads_; }
 
   std::vector<RingSource> sources();
   Result<void> enable();
   void disable();
+  // Records that found their ring full, by the kernel's own count; 0 where it keeps none
+  // (before 6.0). LOST records in the rings tell the same, save for losses that no later record
+  // followed.
+  uint64_t lost_records() const;
 
   // Opens the off-CPU event anew with another size of stack copy, with or without the kernel's walk
   // along frame pointers. Per-CPU tier only; on failure the old event goes on.
@@ -79,21 +83,19 @@ class EventSet : public EventIds {
 
   // Whether switches are recorded with the kernel's part of the stack, which is the dearest part of
   // the record. False only where a cheaper event was opened beside (per CPU, by tracepoint).
-  bool has_bare_switches() const { return tier_ == Tier::per_cpu && switch_id_ != 0; }
+  bool has_bare_switches() const { return tier_ == Tier::per_cpu && switch_.id != 0; }
   void record_kernel_stacks_of_switches(bool on);
 
   perf_event_attr bare_on_cpu_attributes() const;
 
   EventKind kind_of(uint64_t id) const override;
   // Who an off-CPU sample switches from and to; nullopt when it does not tell (SWITCH records do).
-  struct Switch {
-    pid_t from = 0;
-    pid_t to = 0;
-    bool preempted = false;
-  };
-  std::optional<Switch> switch_of(std::span<const std::byte> raw) const;
+  using Switch = SwitchTracepoint::Switch;
+  std::optional<Switch> switch_of(std::span<const std::byte> raw) const {
+    return switch_.parse(raw);
+  }
   // The thread that a waking sample wakes; −1 when the payload is too short.
-  pid_t woken_tid(std::span<const std::byte> raw) const;
+  pid_t woken_tid(std::span<const std::byte> raw) const { return waking_.parse(raw); }
 
  private:
   struct CpuRings {
@@ -120,8 +122,7 @@ class EventSet : public EventIds {
   Result<void> reopen_switches();
   std::vector<EventKind> kinds() const;
   void choose_on_cpu_event();
-  void read_waking_tracepoint();
-  void read_switch_tracepoint();
+  void find_waking_tracepoint();
   bool give_up_switch_tracepoint();
   bool switches_are_complete();
   void note(std::string topic, std::string text, std::string remedy);
@@ -133,11 +134,9 @@ class EventSet : public EventIds {
   bool use_cycles_ = false;
   std::string on_cpu_event_;
   int64_t sample_period_ns_ = 0;
-  uint64_t waking_id_ = 0;
-  uint32_t waking_pid_offset_ = 0;
-  uint64_t switch_id_ = 0;  // 0: context-switch event and SWITCH records
+  WakingTracepoint waking_;
+  SwitchTracepoint switch_;  // id 0: context-switch event and SWITCH records
   bool switch_refused_ = false;
-  uint32_t switch_from_offset_ = 0, switch_to_offset_ = 0, switch_state_offset_ = 0;
   bool enabled_ = false;
   bool kernel_stacks_of_switches_ = true;
   std::vector<CpuRings> rings_;
@@ -150,8 +149,9 @@ class EventSet : public EventIds {
   std::unordered_map<uint64_t, EventKind> kind_by_id_;
   std::vector<model::QualityNote> notes_;
   uint64_t untracked_threads_ = 0;
-  int ring_halvings_ = 0;       // how often all rings were halved to fit into locked memory
-  bool rings_refused_ = false;  // the last failure was a ring's
+  uint64_t lost_by_closed_ = 0;  // by events that were opened anew
+  int ring_halvings_ = 0;        // how often all rings were halved to fit into locked memory
+  bool rings_refused_ = false;   // the last failure was a ring's
 };
 
 }  // namespace assay::capture

@@ -8,6 +8,7 @@
 
 #include "capture/perf/fake_perf_kernel.h"
 #include "capture/perf/fake_perf_records.h"
+#include "os/tracefs.h"
 
 namespace assay::capture {
 namespace {
@@ -386,6 +387,17 @@ TEST_F(EventSetTest, OffCpuCopyIsChangedByOpeningAnew) {
     EXPECT_EQ(set->kind_of(event->id), EventKind::off_cpu) << "its records are still in the ring";
   }
   EXPECT_EQ(kernel_.open_events().size(), 6u);
+}
+
+TEST_F(EventSetTest, LostRecordsAreThoseOfAllEventsEvenOfClosedOnes) {
+  auto set = open();
+  ASSERT_TRUE(set->enable());
+  for (const auto* event : kernel_.open_events()) kernel_.lose(*event, 1);
+  EXPECT_EQ(set->lost_records(), 6u);
+  ASSERT_TRUE(set->set_off_cpu_stacks(512, false));  // two of the six are opened anew
+  EXPECT_EQ(set->lost_records(), 6u);
+  kernel_.lose(*open_of_kind(EventKind::off_cpu).front(), 10);
+  EXPECT_EQ(set->lost_records(), 16u);
 }
 
 TEST_F(EventSetTest, OffCpuCopyChangedBeforeEnableWaitsForIt) {

@@ -85,6 +85,7 @@ class FakePerfKernel final : public os::PerfKernel {
     int fd = -1;
     uint64_t id = 0;
     bool enabled = false;
+    uint64_t lost = 0;
     UniqueFd other_end;             // of the pipe whose read end is the event
     std::weak_ptr<FakeRing> ring;   // its own
     const Event* output = nullptr;  // the event whose ring it writes into instead
@@ -151,6 +152,13 @@ class FakePerfKernel final : public os::PerfKernel {
 
   Result<void> enable(int fd) override { return set_enabled(fd, true); }
   Result<void> disable(int fd) override { return set_enabled(fd, false); }
+  Result<uint64_t> lost(int fd) override {
+    Event* event = find(fd);
+    if (event == nullptr || event->attr.read_format != PERF_FORMAT_LOST)
+      return refuse("read", EINVAL);
+    return event->lost;
+  }
+
   Result<uint64_t> id(int fd) override {
     Event* event = find(fd);
     if (event == nullptr) return refuse("id", EBADF);
@@ -159,6 +167,7 @@ class FakePerfKernel final : public os::PerfKernel {
 
   // Every event ever opened, in order.
   const std::vector<std::unique_ptr<Event>>& events() const { return events_; }
+  void lose(const Event& event, uint64_t records) { find(event.fd)->lost += records; }
   std::vector<const Event*> open_events() const {
     std::vector<const Event*> open;
     for (const auto& event : events_) {

@@ -19,6 +19,9 @@ namespace {
 // spinner.
 constexpr int kShortestRoundMs = 2;
 
+// Beyond this many times the queue's size nothing more is read.
+constexpr size_t kMostQueues = 2;
+
 // The payload, size word included, of an event that has none.
 constexpr size_t kNoPayloadBytes = 8;
 
@@ -102,7 +105,7 @@ void RingReader::loop() {
       std::lock_guard lock(mutex_);
       last_round = stopping_;
     }
-    push(read_round(pressure()));
+    if (last_round || !is_full()) push(read_round(pressure()));
     if (last_round) break;
     usleep(kShortestRoundMs * 1000);
     poll(fds.data(), fds.size(), std::max(0, limits_.interval_ms - kShortestRoundMs));
@@ -120,11 +123,23 @@ Pressure RingReader::pressure() const {
   return Pressure::none;
 }
 
+// Even the barest records add up when nobody takes them: then they stay in the rings, and what does
+// not fit there is lost and counted by the kernel.
+bool RingReader::is_full() const {
+  std::lock_guard lock(mutex_);
+  return queued_bytes_ > kMostQueues * limits_.queue_bytes;
+}
+
 void RingReader::push(Batch batch) {
   std::lock_guard lock(mutex_);
   queued_bytes_ += batch.bytes.size() + batch.entries.size() * sizeof(Batch::Entry);
   queue_.push_back(std::move(batch));
   filled_.notify_one();
+}
+
+size_t RingReader::queued_bytes() const {
+  std::lock_guard lock(mutex_);
+  return queued_bytes_;
 }
 
 std::optional<Batch> RingReader::next() {

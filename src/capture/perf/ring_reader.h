@@ -2,10 +2,11 @@
 //
 // In: rings of an EventSet. Out: Batches through a bounded queue, for one consumer. When the
 // consumer falls behind, the reader first cuts stack copies, then drops samples; side-band records
-// and the bare facts of context switches are always kept, so time and names stay right. All of it
-// is counted in the batch. Threads: start/stop by the owner; next() by the consumer. The reader
-// thread runs at raised priority where that is allowed. Failures: a corrupt ring is emptied and
-// counted as malformed; nothing here can fail the capture.
+// and the bare facts of context switches are kept until twice the queue is full, so time and names
+// stay right; then the rings are left to fill, and the kernel counts what it loses. All of it is
+// counted in the batch. Threads: start/stop by the owner; next() by the consumer. The reader thread
+// runs at raised priority where that is allowed. Failures: a corrupt ring is emptied and counted as
+// malformed; nothing here can fail the capture.
 #pragma once
 
 #include <condition_variable>
@@ -54,6 +55,7 @@ class RingReader {
   void stop();
   // The next batch; waits for one. nullopt once stopped and empty.
   std::optional<Batch> next();
+  size_t queued_bytes() const;
 
   // One round over all rings, as the thread does it; public for tests.
   Batch read_round(Pressure pressure);
@@ -62,6 +64,7 @@ class RingReader {
   void loop();
   void push(Batch batch);
   Pressure pressure() const;
+  bool is_full() const;
   void copy_record(std::span<const std::byte> record, const RingSource& source, Pressure pressure,
                    Batch& batch);
 

@@ -231,6 +231,32 @@ TEST_F(RingReaderTest, TheLadderIsClimbedAsTheQueueFills) {
   EXPECT_EQ(switches, written_switches);
 }
 
+// Side-band records are never dropped by the reader, so a queue of nothing else shows the last
+// rung: they stay in the ring, where the kernel counts what does not fit.
+TEST_F(RingReaderTest, AQueueThatNobodyTakesFromEndsTheReadingNotTheMemory) {
+  FakeRing& side = add_ring(0);
+  const RingReader::Limits limits{.queue_bytes = 4 * 1024, .interval_ms = 3};
+  auto reading = reader(limits);
+  reading->start();
+  uint64_t written = 0;
+  bool ring_is_full = false;
+  for (int i = 0; i < 1'000'000 && !ring_is_full; ++i) {
+    ring_is_full = !side.write(fake::switch_record(at(i), true));
+    written += ring_is_full ? 0 : 1;
+    if (ring_is_full && reading->queued_bytes() <= 2 * limits.queue_bytes) {
+      wait_until_read(side);  // only a burst: the reader goes on
+      ring_is_full = false;
+    }
+  }
+  ASSERT_TRUE(ring_is_full);
+  EXPECT_LE(reading->queued_bytes(), 2 * limits.queue_bytes + 2 * side.data().size())
+      << "one round may go beyond, and holds a ring at most, with its index";
+  uint64_t read = 0;
+  reading->stop();
+  while (auto batch = reading->next()) read += batch->entries.size();
+  EXPECT_EQ(read, written) << "what was in the ring at the end is delivered";
+}
+
 TEST_F(RingReaderTest, AConsumerThatCatchesUpEndsThePressure) {
   FakeRing& ring = add_ring(0);
   auto reading = reader({.queue_bytes = 8 * 1024, .interval_ms = 3});
