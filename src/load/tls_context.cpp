@@ -74,8 +74,12 @@ std::string tls_fault(const ssl_st* ssl) {
   if (ssl != nullptr) {
     long verified = ::SSL_get_verify_result(ssl);
     if (verified != X509_V_OK) {
-      return fmt::format("certificate not trusted: {} (--cacert FILE trusts it, --insecure any)",
-                         ::X509_verify_cert_error_string(verified));
+      bool other_name =
+          verified == X509_V_ERR_HOSTNAME_MISMATCH || verified == X509_V_ERR_IP_ADDRESS_MISMATCH;
+      return fmt::format("certificate not trusted: {} ({})",
+                         ::X509_verify_cert_error_string(verified),
+                         other_name ? "use the name that it is for, or --insecure"
+                                    : "--cacert FILE trusts it, --insecure any");
     }
   }
   const char* reason = code == 0 ? nullptr : ::ERR_reason_error_string(code);
