@@ -25,7 +25,7 @@ else()
   message(STATUS "BPF backend: ${ASSAY_CLANG}, ${ASSAY_BPFTOOL}, libbpf ${LIBBPF_VERSION}")
 endif()
 
-# Compiles the programs and gives `target` their header, capture/bpf/assay.skel.h.
+# Compiles the programs and gives `target` their headers, capture/bpf/assay.skel.h and syscalls.skel.h.
 function(assay_bpf_programs target)
   if(ASSAY_WITHOUT_BPF)
     target_compile_definitions(${target} PRIVATE ASSAY_WITHOUT_BPF="${ASSAY_WITHOUT_BPF}")
@@ -37,18 +37,23 @@ function(assay_bpf_programs target)
   file(GLOB inputs CONFIGURE_DEPENDS ${source}/*.h ${source}/*.c ${source}/../shared.h)
   # clang for BPF does not search the machine's own directory of asm/ headers.
   set(machine_headers /usr/include/${CMAKE_LIBRARY_ARCHITECTURE})
-  add_custom_command(
-    OUTPUT ${out}/assay.skel.h
-    COMMAND ${ASSAY_CLANG} -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -Wall -Werror
-            -Wno-unused-function -I${machine_headers} -I${LIBBPF_INCLUDEDIR}
-            -I${PROJECT_SOURCE_DIR}/src -c ${source}/assay.bpf.c
-            -o ${out}/assay.bpf.o
-    COMMAND ${ASSAY_BPFTOOL} gen object ${out}/assay.linked.o ${out}/assay.bpf.o
-    COMMAND ${ASSAY_BPFTOOL} gen skeleton ${out}/assay.linked.o name assay_bpf > ${out}/assay.skel.h
-    DEPENDS ${inputs}
-    COMMENT "BPF programs"
-    VERBATIM)
-  add_custom_target(assay_bpf_header DEPENDS ${out}/assay.skel.h)
+  set(headers)
+  foreach(program assay syscalls)
+    add_custom_command(
+      OUTPUT ${out}/${program}.skel.h
+      COMMAND ${ASSAY_CLANG} -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -Wall -Werror
+              -Wno-unused-function -I${machine_headers} -I${LIBBPF_INCLUDEDIR}
+              -I${PROJECT_SOURCE_DIR}/src -c ${source}/${program}.bpf.c
+              -o ${out}/${program}.bpf.o
+      COMMAND ${ASSAY_BPFTOOL} gen object ${out}/${program}.linked.o ${out}/${program}.bpf.o
+      COMMAND ${ASSAY_BPFTOOL} gen skeleton ${out}/${program}.linked.o name ${program}_bpf
+              > ${out}/${program}.skel.h
+      DEPENDS ${inputs}
+      COMMENT "BPF programs: ${program}"
+      VERBATIM)
+    list(APPEND headers ${out}/${program}.skel.h)
+  endforeach()
+  add_custom_target(assay_bpf_header DEPENDS ${headers})
   add_dependencies(${target} assay_bpf_header)
   target_include_directories(${target} SYSTEM PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/bpf)
   target_link_libraries(${target} PRIVATE PkgConfig::LIBBPF)

@@ -143,6 +143,20 @@ const std::map<std::string, Setup>& setups() {
          s.level(SeriesScope::socket, "accept_backlog_limit", 128, "*:80 listen");
        }},
       {"major-faults", [](FakeServer& s) { s.grows(SeriesScope::process, "major_faults", 100); }},
+      {"migration-storm", [](FakeServer& s) { s.grows(SeriesScope::thread, "migrations", 5000); }},
+      {"fault-storm", [](FakeServer& s) { s.grows(SeriesScope::process, "minor_faults", 40000); }},
+      {"memory-bound",
+       [](FakeServer& s) {
+         s.grows(SeriesScope::process, "cycles", 2e9);
+         s.grows(SeriesScope::process, "instructions", 1e9);
+         s.grows(SeriesScope::process, "llc_misses", 2e7);
+       }},
+      {"branch-bound",
+       [](FakeServer& s) {
+         s.grows(SeriesScope::process, "cycles", 2e9);
+         s.grows(SeriesScope::process, "instructions", 2e9);
+         s.grows(SeriesScope::process, "branch_misses", 4e7);
+       }},
       {"debug-build", [](FakeServer& s) { s.fact("build", "debug"); }},
   };
   return kSetups;

@@ -18,16 +18,20 @@ struct Step {
   bool waits = false;
   uint64_t futex = 0;  // address, for waits on a lock
   bool preempted = false;
+  model::FdKind fd = model::FdKind::none;
 };
 
 inline Step runs(std::vector<std::string> stack, double ms) {
-  return {std::move(stack), ms, false, 0, false};
+  return {std::move(stack), ms, false, 0, false, {}};
 }
 inline Step waits(std::vector<std::string> stack, double ms, uint64_t futex = 0) {
-  return {std::move(stack), ms, true, futex, false};
+  return {std::move(stack), ms, true, futex, false, {}};
+}
+inline Step receives(std::vector<std::string> stack, double ms, model::FdKind fd) {
+  return {std::move(stack), ms, true, 0, false, fd};
 }
 inline Step queues(double ms) {
-  return {{"main"}, ms, true, 0, true};
+  return {{"main"}, ms, true, 0, true, {}};
 }
 
 class FakeServer {
@@ -109,6 +113,7 @@ class FakeServer {
     model::Wait& wait = run_.add_wait(id, stack, at, ns);
     wait.set(model::WaitFlag::runqueue_known);
     if (step.preempted) wait.set(model::WaitFlag::preempted);
+    wait.fd_kind = step.fd;
     if (step.futex != 0) {
       wait.syscall = 202;
       wait.arg = step.futex;

@@ -21,7 +21,7 @@ class HeapSummaryTest : public testing::Test {
     thread_ = run_.add_thread(run_.add_process(100, "/opt/server"), 100, "server");
   }
   HeapSummary summary() {
-    CallTree tree(run_);
+    CallTree tree(run_.contents());
     auto made =
         summarise_heap(run_, tree, std::vector<bool>(run_.contents().threads.size(), true), 200);
     EXPECT_TRUE(made);

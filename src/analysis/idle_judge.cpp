@@ -18,6 +18,8 @@ constexpr uint64_t kEnoughSamples = 20;
 constexpr double kDominates = 0.9;
 // Waits below this share of a pool's say nothing of where its loop is.
 constexpr double kNotable = 0.001;
+// An answer that takes this long is none: nobody asked.
+constexpr int64_t kKeptAliveNs = kNsPerSecond;
 constexpr double kServingShare = 0.03;  // of the target's CPU time
 
 bool starts_any(std::string_view name, std::span<const std::string_view> prefixes) {
@@ -264,6 +266,14 @@ bool IdleJudge::idle(const model::Wait& wait, BlockKind kind) const {
   Known known = by_rules(path, kind);
   if (known != Known::unsure) return known == Known::idle;
   if (!can_be_idle(kind)) return false;
+  // Who waits for what comes in waits for work; who waits for what it asked another server for does
+  // not, save on a connection that is merely kept.
+  if (kind == BlockKind::network_receive) {
+    if (wait.fd_kind == model::FdKind::socket_accepted) return true;
+    bool asked_outside = wait.fd_kind == model::FdKind::socket_connected &&
+                         wait.waker == model::Wait::kNoWaker && wait.duration_ns < kKeptAliveNs;
+    if (asked_outside) return false;
+  }
   uint32_t group = group_of(wait.thread);
   if (kind == BlockKind::timer && groups_[group].serves) return false;
   const Slot* slot = find(group, trimmed_[path]);

@@ -112,6 +112,23 @@ TEST(Idle, AThreadPerConnectionWaitsForItsNextRequest) {
   EXPECT_NEAR(shares(server).idle, 0.7, 0.01);
 }
 
+// Where the work is done elsewhere the shape says nothing; which way the connection was made does.
+TEST(Idle, AConnectionThatCameInBringsWorkAndOneThatWentOutBringsAnswers) {
+  const std::vector<std::string> read{"start_thread", "Reader::next", "libc.so.6:recv",
+                                      "k:sk_wait_data"};
+  const std::vector<std::string> work{"start_thread", "Reader::next", "decode"};
+  for (auto [fd, idle] : {std::pair(model::FdKind::socket_accepted, 0.9),
+                          std::pair(model::FdKind::socket_connected, 0.0)}) {
+    FakeServer server;
+    server.thread("r", "r", {runs(work, 1), receives(read, 9, fd)});
+    EXPECT_NEAR(shares(server).idle, idle, 0.01) << static_cast<int>(fd);
+  }
+  FakeServer kept_alive;
+  kept_alive.thread("r", "r",
+                    {runs(work, 200), receives(read, 1800, model::FdKind::socket_connected)});
+  EXPECT_NEAR(shares(kept_alive).idle, 0.9, 0.01) << "nothing was asked on it";
+}
+
 TEST(Idle, AWaitUnderARequestIsNeverIdle) {
   for (const auto& wait : {kAskBackend, kSleep, kTakeLock, kWriteDisk,
                            below_loop({"handle", "Future::get", "libc.so.6:pthread_cond_wait",

@@ -48,8 +48,8 @@ struct Vitals {
       blocked_us_per_request;
   // Quality.
   Number lost, unresolved;
-  // Of counters that only some machines have.
-  Number hitm;
+  // Of counters that only some machines have, and of migrations between CPUs.
+  Number hitm, migrations_per_s, ipc, branch_mpki, llc_mpki, llc_misses_per_s;
 };
 
 struct ThreadCpu {  // by thread of the report

@@ -14,8 +14,10 @@ namespace {
 constexpr double kThrottled = 0.05;
 constexpr double kSaturated = 0.85;      // of the CPUs that the target may use
 constexpr double kHostSaturated = 0.90;  // of the host, when others take the rest
-constexpr double kSerialReady = 0.90;    // one thread running or ready to run
-constexpr double kAllocator = 0.20;      // of CPU time
+constexpr double kHostNearlySaturated = 0.75;
+constexpr double kSerialReady = 0.90;   // one thread running or ready to run
+constexpr double kMostOfAStage = 0.60;  // of its CPU time in one kind of work
+constexpr double kAllocator = 0.20;     // of CPU time
 constexpr double kSpin = 0.15;
 constexpr double kLockCpu = 0.40;
 constexpr double kNetworkStack = 0.40;
@@ -186,8 +188,10 @@ MaybeClaim serial_stage(const Report& report) {
         confidence(parts.spin, kSpin),
         {fmt::format("spinning {} of its CPU time", percent(parts.spin)), cpu_text(report)}};
   }
+  // A stage that mostly does one thing is mended by doing less of that.
+  bool one_thing = std::max({parts.allocator, parts.lock, parts.network}) >= kMostOfAStage;
   return Claim{
-      "serial-stage",
+      one_thing ? parts.kind() : "serial-stage",
       fmt::format("A serial stage: {} is busy {} of the time and everything waits for it, "
                   "while the target uses {:.2f} of {:.3g} CPUs; {}.",
                   who, percent(of(v.serial_ready)), of(v.cpus_used), of(v.usable_cpus, 1),
@@ -343,7 +347,12 @@ MaybeClaim scheduler(const Report& report) {
 // The load generator, or others, share the machine: the target's own utilisation understates it.
 MaybeClaim shared_cpu(const Report& report) {
   const Vitals& v = report.vitals;
-  if (of(v.host_busy) < kHostSaturated || of(v.utilisation) >= kSaturated) return {};
+  if (of(v.utilisation) >= kSaturated) return {};
+  // Threads that hand work to one another leave gaps; that they mostly queue for a CPU tells all
+  // the same.
+  bool queue = of(v.host_busy) >= kHostNearlySaturated && of(v.runqueue_of_ready) >= 0.5 &&
+               of(v.running) + of(v.runqueue) >= 0.9 && of(v.utilisation) >= 0.6;
+  if (of(v.host_busy) < kHostSaturated && !queue) return {};
   // With most of the CPUs taken by the target itself, threads that wait for one another wait for
   // CPUs.
   bool wants_cpu = of(v.running) + of(v.runqueue) >= 0.6 || of(v.utilisation) >= 0.6;

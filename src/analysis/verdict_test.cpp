@@ -70,6 +70,38 @@ TEST(Verdict, SerialStage) {
   EXPECT_THAT(report.verdict.sentence, HasSubstr("acceptor"));
 }
 
+// What to change in a stage that does little but allocate is the allocating.
+TEST(Verdict, ASerialStageThatMostlyAllocatesIsTheAllocator) {
+  FakeServer server(8, 4);
+  auto allocate = below_loop({"handle", "libc.so.6:malloc", "libc.so.6:_int_malloc"});
+  server.thread("applier", "applier",
+                {runs(allocate, 8), runs(kCompute, 1.7), waits(kTakeWork, 0.3)});
+  for (int i = 0; i < 4; ++i) {
+    server.thread("w" + std::to_string(i), "w-*", {runs(kCompute, 2), waits(kTakeWork, 8)});
+  }
+  Report report = server.report();
+  EXPECT_EQ(report.verdict.kind, "allocator");
+  EXPECT_THAT(report.verdict.sentence, HasSubstr("applier"));
+}
+
+// Threads that hand work on never fill the CPUs, but what they lack is CPUs.
+TEST(Verdict, ManyThreadsThatQueueForTheCpusAreCpuBound) {
+  FakeServer server;
+  for (int i = 0; i < 6; ++i) {
+    server.thread("w" + std::to_string(i), "w-*",
+                  {runs(kCompute, 2.2), queues(5), waits(kTakeWork, 2.8)});
+  }
+  server.host_busy(0.8);
+  EXPECT_EQ(server.kind(), "cpu");
+  FakeServer calm;
+  for (int i = 0; i < 6; ++i) {
+    calm.thread("w" + std::to_string(i), "w-*",
+                {runs(kCompute, 2.2), queues(0.5), waits(kTakeWork, 7.3)});
+  }
+  calm.host_busy(0.8);
+  EXPECT_NE(calm.kind(), "cpu");
+}
+
 // One busy process per CPU is the CPU, not a stage, though each is alone in its pool.
 TEST(Verdict, AsManyBusyStagesAsCpusAreTheCpu) {
   FakeServer server;

@@ -38,8 +38,8 @@ class SeriesSums {
     const run::Contents& run = reader.contents();
     TimeNs begin = run.info.window_begin_ns, end = run.info.window_end_ns;
     for (const model::Series& series : run.series) {
-      if (series.scope == SeriesScope::thread || series.scope == SeriesScope::self ||
-          series.scope == SeriesScope::load) {
+      bool of_thread = series.scope == SeriesScope::thread && series.name != "migrations";
+      if (of_thread || series.scope == SeriesScope::self || series.scope == SeriesScope::load) {
         continue;
       }
       auto points = reader.points(series.id);
@@ -318,6 +318,18 @@ void add_memory_and_disk(const SeriesSums& sums, Vitals& v) {
   if (read || write) v.disk_bytes_per_s = read.value_or(0) + write.value_or(0);
 }
 
+void add_hardware(const SeriesSums& sums, Vitals& v) {
+  using enum SeriesScope;
+  v.migrations_per_s = sums.rate(thread, "migrations");
+  auto instructions = sums.rate(process, "instructions"), cycles = sums.rate(process, "cycles");
+  if (!instructions || !cycles || *instructions <= 0 || *cycles <= 0) return;
+  v.ipc = *instructions / *cycles;
+  if (auto misses = sums.rate(process, "branch_misses"))
+    v.branch_mpki = *misses / *instructions * 1000;
+  v.llc_misses_per_s = sums.rate(process, "llc_misses");
+  if (v.llc_misses_per_s) v.llc_mpki = *v.llc_misses_per_s / *instructions * 1000;
+}
+
 void add_load(const Report& report, const SeriesSums& sums, Vitals& v) {
   const Workload& load = report.workload;
   double window = seconds(report.window_ns);
@@ -427,6 +439,11 @@ constexpr std::pair<std::string_view, VitalField> kNames[]{
     {"lost", &Vitals::lost},
     {"unresolved", &Vitals::unresolved},
     {"hitm", &Vitals::hitm},
+    {"migrations_per_s", &Vitals::migrations_per_s},
+    {"ipc", &Vitals::ipc},
+    {"branch_mpki", &Vitals::branch_mpki},
+    {"llc_mpki", &Vitals::llc_mpki},
+    {"llc_misses_per_s", &Vitals::llc_misses_per_s},
 };
 
 }  // namespace
@@ -453,6 +470,7 @@ Result<Vitals> read_vitals(const Report& report, const run::Reader& reader) {
   add_limits(*sums, v);
   add_sockets(*sums, v);
   add_memory_and_disk(*sums, v);
+  add_hardware(*sums, v);
   add_load(report, *sums, v);
   v.lost = report.quality.lost_share;
   v.unresolved = report.quality.on_cpu.unresolved;

@@ -29,6 +29,8 @@ BlockKind kind_of_descriptor(model::FdKind fd, BlockKind when_unknown) {
       return BlockKind::pipe;
     case socket_listen:
     case socket_stream:
+    case socket_accepted:
+    case socket_connected:
     case socket_datagram:
     case socket_unix:
       return BlockKind::network_receive;

@@ -1,8 +1,11 @@
 #include "capture/fd_kinds.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <set>
 #include <sstream>
+#include <vector>
 
 namespace assay::capture {
 namespace {
@@ -86,7 +89,7 @@ FdKind FdKinds::socket_kind(pid_t pid, std::string_view link, TimeNs now) {
 }
 
 void FdKinds::read_sockets(pid_t pid, SocketTable& table) {
-  constexpr std::string_view kTcpListen = "0A";
+  constexpr std::string_view kTcpListen = "0A", kTcpEstablished = "01";
   struct Source {
     const char* file;
     int inode_column;
@@ -97,15 +100,30 @@ void FdKinds::read_sockets(pid_t pid, SocketTable& table) {
       Source{"udp", 9, FdKind::socket_datagram}, Source{"udp6", 9, FdKind::socket_datagram},
       Source{"unix", 6, FdKind::socket_unix}};
   table.kind_by_inode.clear();
+  std::set<std::string, std::less<>> listened_on;             // local ports, as /proc writes them
+  std::vector<std::pair<uint64_t, std::string>> connections;  // inode and local port
   for (const Source& source : kSources) {
     auto text = proc_.read(fmt::format("{}/net/{}", pid, source.file));
     if (!text) continue;
     std::istringstream lines(*text);
     for (std::string line; std::getline(lines, line);) {
       uint64_t inode = to_number(word(line, source.inode_column));
-      bool listens = source.kind == FdKind::socket_stream && word(line, 3) == kTcpListen;
-      if (inode != 0) table.kind_by_inode[inode] = listens ? FdKind::socket_listen : source.kind;
+      if (inode == 0) continue;
+      table.kind_by_inode[inode] = source.kind;
+      if (source.kind != FdKind::socket_stream) continue;
+      std::string_view address = word(line, 1);
+      std::string port(address.substr(std::min(address.size(), address.rfind(':') + 1)));
+      if (word(line, 3) == kTcpListen) {
+        table.kind_by_inode[inode] = FdKind::socket_listen;
+        listened_on.insert(std::move(port));
+      } else if (word(line, 3) == kTcpEstablished) {
+        connections.emplace_back(inode, std::move(port));
+      }
     }
+  }
+  for (const auto& [inode, port] : connections) {
+    table.kind_by_inode[inode] =
+        listened_on.contains(port) ? FdKind::socket_accepted : FdKind::socket_connected;
   }
 }
 

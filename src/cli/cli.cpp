@@ -85,6 +85,7 @@ int run(int argc, char** argv) {
   commands.push_back(make_export_command(app));
   commands.push_back(make_import_command(app));
   commands.push_back(make_diff_command(app));
+  commands.push_back(make_ab_command(app));
   commands.push_back(make_stat_command(app));
   commands.push_back(make_load_command(app));
   commands.push_back(make_sweep_command(app));

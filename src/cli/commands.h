@@ -39,6 +39,7 @@ std::unique_ptr<Command> make_record_command(CLI::App& app);
 std::unique_ptr<Command> make_heap_command(CLI::App& app);
 std::unique_ptr<Command> make_report_command(CLI::App& app);
 std::unique_ptr<Command> make_diff_command(CLI::App& app);
+std::unique_ptr<Command> make_ab_command(CLI::App& app);
 std::unique_ptr<Command> make_stat_command(CLI::App& app);
 std::unique_ptr<Command> make_view_command(CLI::App& app);
 std::unique_ptr<Command> make_rules_command(CLI::App& app);

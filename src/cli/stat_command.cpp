@@ -20,6 +20,7 @@ constexpr const char* kExamples =
     "  assay stat --port 8000                     10 s of the server on port 8000\n"
     "  assay stat --name redis-server --for 30s --interval 1s\n"
     "  assay stat --pid 4711 --per-thread\n"
+    "  assay stat --port 8000 --load 'http://127.0.0.1:8000/ -c 16'    counts per request\n"
     "  assay stat --list                          which events this machine has\n"
     "\n"
     "Events whose ratio is shown are counted over the same time. Where the hardware has fewer\n"
@@ -40,6 +41,13 @@ class StatCommand final : public Command {
     parser->add_option("--interval", interval_, "Print counts this often as well")
         ->type_name("TIME");
     parser->add_flag("--per-thread", options_.per_thread, "Counts of each thread, too");
+    parser
+        ->add_option(
+            "--load", options_.load.what,
+            "Drive the server meanwhile: 'URL [options of assay load]'; counts per request")
+        ->type_name("LOAD");
+    parser->add_flag("--no-syscalls", no_syscalls_,
+                     "Do not count system calls: they cost 0.1 µs each while it counts");
     parser->add_flag("--list", list_, "Say which events can be counted here");
     parser->add_flag("--json", json_, "Print JSON: one object a line");
   }
@@ -78,15 +86,21 @@ class StatCommand final : public Command {
     if (!interval) return std::unexpected(interval.error());
     options_.duration_ns = *duration;
     options_.interval_ns = *interval;
+    options_.syscalls = !no_syscalls_;
+    options_.load.ready_port = spec->port;
     return {};
   }
 
   int list() {
-    model::Counts counts = session::countable_events();
+    session::Countable countable = session::countable_events();
+    const model::Counts& counts = countable.events;
     for (size_t i = 0; i < counts.size(); ++i) {
       say(stdout, "{:26} {}\n", report::counter_name(static_cast<model::CounterId>(i)),
           counts[i].counted ? "yes" : "no: " + counts[i].problem);
     }
+    say(stdout, "{:26} {}\n{:26} {}\n", "top-down analysis",
+        countable.top_down.empty() ? "yes" : "no: " + countable.top_down, "system calls by name",
+        countable.syscalls);
     return kDone;
   }
 
@@ -100,8 +114,12 @@ class StatCommand final : public Command {
   }
 
   void show(const session::StatOutcome& outcome) {
+    report::CountedBesides besides{outcome.top_down, outcome.syscalls, {}, outcome.syscall_source};
+    for (const session::SyscallRate& call : outcome.by_syscall)
+      besides.by_syscall.push_back({call.name, call.calls});
+    report::CountersShown shown{outcome.seconds, outcome.counts, outcome.requests, &besides};
     if (json_) {
-      say(stdout, "{}\n", report::render_counters_json({outcome.seconds, outcome.counts}));
+      say(stdout, "{}\n", report::render_counters_json(shown));
       return;
     }
     say(stdout, "{} process{}, {} thread{}, {:.2f} s{}{}\n", outcome.processes,
@@ -111,10 +129,14 @@ class StatCommand final : public Command {
         outcome.target_ended ? ", until the target ended" : "");
     std::string idle = analysis::idle_remark(outcome.counts, outcome.seconds);
     if (!idle.empty()) say(stdout, "! {}\n", idle);
-    say(stdout, "{}", report::render_counters_text({outcome.seconds, outcome.counts}, style()));
+    if (outcome.requests > 0)
+      say(stdout, "{} requests answered, {:.0f}/s\n", outcome.requests,
+          static_cast<double>(outcome.requests) / outcome.seconds);
+    say(stdout, "{}", report::render_counters_text(shown, style()));
     say(stdout, "  {:26} {:>14}\n  {:26} {:>14}\n", "voluntary switches",
         outcome.voluntary_switches, "involuntary switches", outcome.involuntary_switches);
     say(stdout, "{}", report::render_uncounted(outcome.counts, style()));
+    say(stdout, "{}", report::render_besides(shown, style()));
     for (const session::ThreadCounts& thread : outcome.per_thread) {
       say(stdout, "\n{} ({})\n{}", report::fitted(thread.name, 40), thread.tid,
           report::render_counters_text({outcome.seconds, thread.counts}, style()));
@@ -132,6 +154,7 @@ class StatCommand final : public Command {
   std::string duration_ = "10s";
   std::string interval_ = "0";
   bool list_ = false;
+  bool no_syscalls_ = false;
   bool json_ = false;
 };
 

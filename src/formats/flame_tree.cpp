@@ -140,6 +140,12 @@ void FlameTree::add(const SelectedRun& run, const std::vector<TotalRow>& rows, b
   for (const TotalRow& row : rows) adder.add(row, as_base);
 }
 
+void FlameTree::set_values(uint32_t node, int64_t base_self, int64_t self, bool shown) {
+  nodes_[node].base_self = base_self;
+  nodes_[node].self = self;
+  nodes_[node].shown = shown;
+}
+
 void FlameTree::finish() {
   for (FlameNode& node : nodes_) {
     node.total = node.self;

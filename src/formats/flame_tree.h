@@ -44,6 +44,7 @@ struct FlameNode {
   int64_t total = 0;  // valid after finish()
   int64_t base_self = 0;
   int64_t base_total = 0;
+  bool shown = true;  // of two sides: they differ beyond noise, as far as that was tested
 };
 
 class FlameTree {
@@ -56,6 +57,11 @@ class FlameTree {
   FlameTree(std::string root_name, const Shape& shape);
 
   void add(const SelectedRun& run, const std::vector<TotalRow>& rows, bool as_base = false);
+  // A tree that is no run's: nodes one by one, parents first.
+  uint32_t add_node(uint32_t parent, const FlameLabel& label_text) {
+    return child(parent, label(label_text));
+  }
+  void set_values(uint32_t node, int64_t base_self, int64_t self, bool shown);
   void finish();  // sums totals; after the last add()
 
   const std::vector<FlameNode>& nodes() const { return nodes_; }

@@ -45,8 +45,11 @@ enum class FdKind : uint8_t {
   inotify,
   device,
   io_uring,
-  other
+  other,
+  socket_accepted,   // a TCP connection that came in: its local port is listened on
+  socket_connected,  // one that went out
 };
+inline constexpr FdKind kLastFdKind = FdKind::socket_connected;
 
 inline constexpr uint16_t kNoSyscall = 0xffff;
 

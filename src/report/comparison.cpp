@@ -1,10 +1,12 @@
 #include "report/comparison.h"
 
 #include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "report/comparison_words.h"
 #include "report/printable.h"
 #include "report/text_page.h"
 
@@ -16,93 +18,24 @@ using analysis::ChangeKind;
 using analysis::Comparison;
 using analysis::Measure;
 using analysis::Outcome;
-using analysis::Per;
 using nlohmann::ordered_json;
 
 constexpr int kNameWidth = 44;
-
-std::string change_text(double ratio) {
-  if (ratio >= 10) return fmt::format("×{:.0f}", ratio);
-  return fmt::format("{:+.1f} %", (ratio - 1) * 100);
-}
-
-std::string interval_text(const Measure& measure) {
-  if (!std::isfinite(measure.low) || !std::isfinite(measure.high) || measure.high > 1e6) return "";
-  return fmt::format("{} … {}", change_text(measure.low), change_text(measure.high));
-}
-
-std::string_view outcome_text(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::higher:
-      return "higher";
-    case Outcome::lower:
-      return "lower";
-    case Outcome::no_change:
-      return "no change";
-    case Outcome::undecided:
-      return "not shown";
-    case Outcome::descriptive:
-      return "";
-  }
-  return "";
-}
-
-std::string_view kind_text(ChangeKind kind) {
-  switch (kind) {
-    case ChangeKind::changed:
-      return "changed";
-    case ChangeKind::appeared:
-      return "new";
-    case ChangeKind::vanished:
-      return "vanished";
-    case ChangeKind::moved:
-      return "moved";
-  }
-  return "";
-}
-
-std::string number(double value) {
-  if (value >= 1000) return fmt::format("{:.0f}", value);
-  return fmt::format("{:.4g}", value);
-}
-
-// Times of functions in the unit of the comparison.
-struct Unit {
-  const char* name;
-  double scale;
-};
-Unit unit_of(Per per) {
-  if (per == Per::request) return {"µs/request", 1e-3};
-  if (per == Per::second) return {"ms/s", 1e-6};
-  return {"% of CPU", 100};
-}
-
-std::string runs_text(const analysis::Side& side) {
-  if (side.runs.size() == 1) return side.runs.front().path;
-  return fmt::format("{} runs: {} …", side.runs.size(), side.runs.front().path);
-}
-
-std::string what_text(const Change& change) {
-  if (change.kind == ChangeKind::moved)
-    return fmt::format("only moved between it and {}", change.partner);
-  if (change.kind != ChangeKind::changed) return std::string(kind_text(change.kind));
-  return change.with_callees ? "with all that it calls: called more or less often" : "its own time";
-}
-
-std::string changes_heading(const Comparison& comparison) {
-  if (comparison.descriptive) return "one run on a side: the largest differences, not findings";
-  return fmt::format(
-      "{} functions tested together at 5 % false discoveries; changes beyond ±{:.1f} %",
-      comparison.functions_tested, comparison.floor * 100);
-}
+constexpr int kMeasureWidth = 30;
 
 void write_measures(const Comparison& comparison, TextPage& page) {
   page.heading("Measures", "base, new, change with its 95 % interval");
+  std::optional<analysis::MeasureGroup> group;
   for (const Measure& m : comparison.measures) {
+    if (group && *group != m.group) {
+      page.line(page.ink(Ink::dim, fmt::format("  {}", analysis::measure_group_name(m.group))));
+    }
+    group = m.group;
     bool shown = m.outcome == Outcome::higher || m.outcome == Outcome::lower;
     std::string row =
-        fmt::format("  {} {} {} {} {}", left(m.name, 26), right(number(m.base), 10),
-                    right(number(m.next), 10), left(m.unit, 11), right(change_text(m.ratio), 9));
+        fmt::format("  {} {} {} {} {}", left(function_name(m.name, kMeasureWidth), kMeasureWidth),
+                    right(number(m.base), 10), right(number(m.next), 10), left(m.unit, 11),
+                    right(change_text(m.ratio), 9));
     page.line(fmt::format("{}  {}  {}", page.ink(shown ? Ink::bold : Ink::plain, row),
                           left(interval_text(m), 22), outcome_text(m.outcome)));
   }
@@ -111,7 +44,7 @@ void write_measures(const Comparison& comparison, TextPage& page) {
 void write_changes(const Comparison& comparison, TextPage& page) {
   page.heading("Functions that explain it", changes_heading(comparison));
   if (comparison.changes.empty()) page.line("  none");
-  Unit unit = unit_of(comparison.per);
+  analysis::TimeUnit unit = analysis::time_unit(comparison.per);
   for (const Change& change : comparison.changes) {
     page.line(page.ink(
         Ink::bold, fmt::format("  {} {} → {} {} {}",
@@ -132,10 +65,37 @@ void write_changes(const Comparison& comparison, TextPage& page) {
   }
 }
 
+// Names of functions and locks are foreign text: as code, without what ends it.
+std::string code(std::string_view text) {
+  std::string safe;
+  for (char c : fitted(text, 100)) safe += c == '`' || c == '|' || c == '<' ? ' ' : c;
+  return "`" + safe + "`";
+}
+
+std::string markdown_text(std::string_view text) {
+  std::string safe;
+  for (char c : printable(text)) {
+    if (c == '<')
+      safe += "&lt;";
+    else if (c == '|' || c == '`' || c == '*' || c == '_' || c == '[')
+      (safe += '\\') += c;
+    else
+      safe += c;
+  }
+  return safe;
+}
+
+std::string markdown_name(const Measure& m) {
+  if (m.group == analysis::MeasureGroup::lock_group) return "lock " + code(m.name);
+  if (m.group == analysis::MeasureGroup::category_group) return "CPU: " + markdown_text(m.name);
+  return m.name;
+}
+
 ordered_json to_json(const Measure& m) {
   auto finite = [](double value) { return std::isfinite(value) ? ordered_json(value) : nullptr; };
-  return {{"id", m.id},
-          {"name", m.name},
+  return {{"id", printable(m.id)},
+          {"name", printable(m.name)},
+          {"group", analysis::measure_group_name(m.group)},
           {"unit", m.unit},
           {"base", m.base},
           {"new", m.next},
@@ -143,6 +103,7 @@ ordered_json to_json(const Measure& m) {
           {"ratio_low", finite(m.low)},
           {"ratio_high", finite(m.high)},
           {"p", m.p},
+          {"floor", m.floor},
           {"finding", analysis::outcome_name(m.outcome)}};
 }
 
@@ -159,13 +120,11 @@ ordered_json to_json(const analysis::Side& side) {
   return runs;
 }
 
-// What held each side back, when its runs agree on it.
-std::string verdict_of(const analysis::Side& side) {
-  for (const auto& run : side.runs) {
-    if (run.verdict != side.runs.front().verdict) return "its runs differ";
-  }
-  const auto& first = side.runs.front();
-  return first.verdict.empty() ? "" : first.verdict + ": " + first.verdict_sentence;
+ordered_json to_json(const analysis::SideVerdict& verdict) {
+  return {{"kind", verdict.kind},
+          {"sentence", printable(verdict.sentence)},
+          {"agreeing", verdict.agreeing},
+          {"runs", verdict.runs}};
 }
 
 }  // namespace
@@ -175,7 +134,10 @@ std::string render_comparison_text(const Comparison& comparison, const Style& st
   page.line(page.ink(Ink::bold, printable(comparison.sentence)));
   page.line(fmt::format("base  {}", printable(runs_text(comparison.base))));
   page.line(fmt::format("new   {}", printable(runs_text(comparison.next))));
-  std::string before = verdict_of(comparison.base), after = verdict_of(comparison.next);
+  if (!comparison.verdict_change.empty())
+    page.line(page.ink(Ink::bold, printable(comparison.verdict_change)));
+  std::string before = verdict_text(comparison.base_verdict);
+  std::string after = verdict_text(comparison.next_verdict);
   if (!before.empty()) page.paragraph("was   ", before, 6);
   if (!after.empty()) page.paragraph("is    ", after, 6);
   for (const std::string& warning : comparison.warnings) page.paragraph("! ", warning, 2);
@@ -185,22 +147,26 @@ std::string render_comparison_text(const Comparison& comparison, const Style& st
 }
 
 std::string render_comparison_markdown(const Comparison& comparison) {
-  auto code = [](std::string_view text) {
-    std::string safe;
-    for (char c : fitted(text, 100)) safe += c == '`' || c == '|' || c == '<' ? ' ' : c;
-    return "`" + safe + "`";
-  };
-  std::string out = fmt::format("**{}**\n\n", printable(comparison.sentence));
-  for (const std::string& warning : comparison.warnings) out += "> ⚠ " + printable(warning) + "\n";
+  std::string out = fmt::format("**{}**\n\n", markdown_text(comparison.sentence));
+  if (!comparison.verdict_change.empty())
+    out += fmt::format("{}\n\n", markdown_text(comparison.verdict_change));
+  for (const auto& [name, verdict] :
+       {std::pair{"was", &comparison.base_verdict}, std::pair{"is", &comparison.next_verdict}}) {
+    if (!verdict->kind.empty())
+      out += fmt::format("- {}: {}\n", name, markdown_text(verdict_text(*verdict)));
+  }
+  if (!comparison.base_verdict.kind.empty()) out += "\n";
+  for (const std::string& warning : comparison.warnings)
+    out += "> ⚠ " + markdown_text(warning) + "\n";
   out +=
       "\n| measure | base | new | unit | change | 95 % interval | "
       "|\n|---|--:|--:|---|--:|---|---|\n";
   for (const Measure& m : comparison.measures) {
-    out += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", m.name, number(m.base),
+    out += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", markdown_name(m), number(m.base),
                        number(m.next), m.unit, change_text(m.ratio), interval_text(m),
                        outcome_text(m.outcome));
   }
-  Unit unit = unit_of(comparison.per);
+  analysis::TimeUnit unit = analysis::time_unit(comparison.per);
   out += fmt::format("\n{}\n\n", changes_heading(comparison));
   if (comparison.changes.empty()) return out + "No function's change was shown.\n";
   out += fmt::format(
@@ -223,6 +189,10 @@ std::string render_comparison_json(const Comparison& comparison) {
                    {"descriptive", comparison.descriptive},
                    {"floor", comparison.floor},
                    {"functions_tested", comparison.functions_tested},
+                   {"verdict",
+                    {{"sentence", printable(comparison.verdict_change)},
+                     {"base", to_json(comparison.base_verdict)},
+                     {"new", to_json(comparison.next_verdict)}}},
                    {"base", to_json(comparison.base)},
                    {"new", to_json(comparison.next)},
                    {"warnings", ordered_json::array()},
@@ -235,6 +205,7 @@ std::string render_comparison_json(const Comparison& comparison) {
     ordered_json entry = to_json(change.time);
     entry.erase("id");
     entry.erase("name");
+    entry.erase("group");
     entry["unit"] = fmt::format("ns per {}", analysis::per_name(comparison.per));
     entry["kind"] = kind_text(change.kind);
     entry["function"] = printable(change.function);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/counter_ratios.h"
+#include "analysis/top_down.h"
 #include "report/printable.h"
 #include "report/text_page.h"
 
@@ -29,6 +30,8 @@ constexpr std::array<std::string_view, model::kCounterCount> kNames{"task-clock"
                                                                     "LLC-load-misses",
                                                                     "dTLB-loads",
                                                                     "dTLB-load-misses"};
+
+constexpr size_t kMostSyscalls = 15;
 
 std::string amount(double value) {
   constexpr std::pair<double, const char*> kUnits[] = {{1e9, " G"}, {1e6, " M"}, {1e3, " k"}};
@@ -56,15 +59,62 @@ std::string render_counters_text(const CountersShown& shown, const Style& style)
         count.counted_share < 0.995
             ? fmt::format("counted {:.0f} % of the time, scaled", count.counted_share * 100)
             : "";
+    std::string request;
+    if (shown.requests > 0) {
+      double each = count.value / static_cast<double>(shown.requests);
+      request = is_clock ? fmt::format("{:.1f} µs/request", each / 1e3)
+                         : fmt::format("{:.4g}/request", each);
+    }
     page.line(fmt::format(
-        "  {} {} {}  {}", left(kNames[i], 26),
+        "  {} {} {} {}  {}", left(kNames[i], 26),
         right(is_clock ? fmt::format("{:.1f} ms", count.value / 1e6) : amount(count.value), 14),
-        right(rate, 14), page.ink(Ink::dim, turns)));
+        right(rate, 14), right(request, shown.requests > 0 ? 20 : 0), page.ink(Ink::dim, turns)));
   }
   for (const analysis::CounterRatio& ratio : analysis::counter_ratios(shown.counts)) {
     page.line(fmt::format("  {} {}", left(ratio.name, 40),
                           ratio.is_share ? fmt::format("{:.2f} %", ratio.value * 100)
                                          : fmt::format("{:.2f}", ratio.value)));
+  }
+  return page.take();
+}
+
+std::string render_besides(const CountersShown& shown, const Style& style) {
+  TextPage page(style);
+  if (shown.besides == nullptr) return page.take();
+  const CountedBesides& besides = *shown.besides;
+  auto shares = analysis::top_down(besides.top_down);
+  if (!shares.empty()) {
+    std::string turns =
+        besides.top_down.counted_share < 0.995
+            ? fmt::format("counted {:.0f} % of the time", besides.top_down.counted_share * 100)
+            : "";
+    page.heading("Top-down", turns);
+    for (const analysis::TopDownShare& share : shares) {
+      std::string indent(static_cast<size_t>(2 * share.level), ' ');
+      page.line(fmt::format("{} {:5.1f} %", left(indent + std::string(share.name), 40),
+                            share.share * 100));
+    }
+  } else if (!besides.top_down.problem.empty()) {
+    page.paragraph("  ", "no top-down: " + besides.top_down.problem, 2);
+  }
+  if (besides.by_syscall.empty() && besides.syscalls == 0) {
+    if (!besides.syscall_source.empty() && besides.syscall_source != "BPF")
+      page.paragraph("  ", "no system calls: " + besides.syscall_source, 2);
+    return page.take();
+  }
+  page.heading("System calls",
+               fmt::format("{}/s; counted by {}",
+                           amount(static_cast<double>(besides.syscalls) / shown.seconds),
+                           besides.syscall_source));
+  for (size_t i = 0; i < besides.by_syscall.size() && i < kMostSyscalls; ++i) {
+    const SyscallShown& call = besides.by_syscall[i];
+    auto calls = static_cast<double>(call.calls);
+    page.line(fmt::format(
+        "  {} {} {}{}", left(call.name, 26), right(amount(calls), 14),
+        right(amount(calls / shown.seconds) + "/s", 14),
+        shown.requests > 0
+            ? fmt::format(" {:>12.3g}/request", calls / static_cast<double>(shown.requests))
+            : ""));
   }
   return page.take();
 }
@@ -99,6 +149,18 @@ std::string render_counters_json(const CountersShown& shown) {
   }
   for (const analysis::CounterRatio& ratio : analysis::counter_ratios(shown.counts))
     out["ratios"][ratio.id] = {{"value", ratio.value}, {"counted_share", ratio.counted_share}};
+  if (shown.requests > 0) out["requests"] = shown.requests;
+  if (shown.besides == nullptr) return out.dump();
+  const CountedBesides& besides = *shown.besides;
+  out["top_down"] = {{"shares", nlohmann::ordered_json::object()}};
+  for (const analysis::TopDownShare& share : analysis::top_down(besides.top_down))
+    out["top_down"]["shares"][std::string(share.id)] = share.share;
+  if (!besides.top_down.problem.empty()) out["top_down"]["problem"] = besides.top_down.problem;
+  out["syscalls"] = {{"total", besides.syscalls},
+                     {"source", besides.syscall_source},
+                     {"by_name", nlohmann::ordered_json::object()}};
+  for (const SyscallShown& call : besides.by_syscall)
+    out["syscalls"]["by_name"][call.name] = call.calls;
   return out.dump();
 }
 

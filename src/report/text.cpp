@@ -31,6 +31,24 @@ void write_header(const analysis::Report& report, TextPage& page) {
   labelled(page, "shown", report.selection);
 }
 
+// Only what says something by itself: ratios of the hardware's counters, and rates that are high on
+// some servers.
+void write_counters(const analysis::Report& report, TextPage& page) {
+  const analysis::Vitals& v = report.vitals;
+  std::vector<std::string> phrases;
+  auto add = [&](const std::optional<double>& value, const char* text) {
+    if (value) phrases.push_back(fmt::format("{:.3g} {}", *value, text));
+  };
+  add(v.ipc, "instructions per cycle");
+  add(v.branch_mpki, "mispredicted branches per 1,000 instructions");
+  add(v.llc_mpki, "last-level misses per 1,000 instructions");
+  add(v.migrations_per_s, "moves to another CPU/s");
+  if (phrases.empty()) return;
+  add(v.minor_faults_per_s, "page faults/s");
+  page.heading("Counters", "all of them: assay view, tab Counters");
+  page.phrases("  ", phrases, 2);
+}
+
 void write_quality(const analysis::Report& report, TextPage& page) {
   page.heading("Quality", "how far all of this carries");
   page.phrases(
@@ -75,6 +93,7 @@ std::string render_text(const analysis::Report& report, const Style& style) {
   write_paths(report, page);
   write_waits(report, page);
   write_heap(report, page);
+  write_counters(report, page);
   write_quality(report, page);
   write_next_step(report, page);
   write_files(report, page);

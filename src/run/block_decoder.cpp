@@ -54,7 +54,7 @@ HeapFreeTotals totals_of(std::span<const model::HeapFree> rows) {
 bool is_storable(const model::Wait& wait) {
   TimeNs end = 0;
   return wait.runqueue_ns >= 0 && wait.runqueue_ns <= wait.duration_ns &&
-         wait.fd_kind <= model::FdKind::other &&
+         wait.fd_kind <= model::kLastFdKind &&
          !__builtin_add_overflow(wait.start, wait.duration_ns, &end);
 }
 
@@ -168,7 +168,7 @@ Result<std::vector<Object>> read_objects(ByteReader column) {
   std::vector<Object> objects;
   while (column.remaining() != 0) {
     uint64_t fd_kind = column.varint(), arg = column.varint();
-    if (column.bad() || fd_kind > static_cast<uint64_t>(model::FdKind::other)) {
+    if (column.bad() || fd_kind > static_cast<uint64_t>(model::kLastFdKind)) {
       return fail("its dictionary of wait objects is damaged");
     }
     objects.push_back({static_cast<model::FdKind>(fd_kind), arg});

@@ -49,7 +49,7 @@ std::string stack_text(const Contents& contents, model::StackId stack) {
 }
 
 std::string_view fd_kind_name(model::FdKind kind) {
-  static constexpr std::array<std::string_view, 14> kNames{"",
+  static constexpr std::array<std::string_view, 17> kNames{"",
                                                            "file",
                                                            "pipe",
                                                            "socket_listen",
@@ -62,7 +62,10 @@ std::string_view fd_kind_name(model::FdKind kind) {
                                                            "signalfd",
                                                            "inotify",
                                                            "device",
-                                                           "io_uring"};
+                                                           "io_uring",
+                                                           "other",
+                                                           "socket_accepted",
+                                                           "socket_connected"};
   size_t index = static_cast<size_t>(kind);
   return index < kNames.size() ? kNames[index] : "other";
 }

@@ -37,6 +37,7 @@ class LoadWindow {
 
   TimeNs last_tick() const { return last_tick_; }
   uint64_t ok_in_window() const { return in_window_.total.ok; }
+  uint64_t ok_so_far() const { return ok_; }  // since load began, window or not
 
  private:
   enum Row : uint8_t { requests, errors, p50, p90, p99, max, generator_cpu, kRows };

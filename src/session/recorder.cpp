@@ -265,8 +265,10 @@ Result<void> Recorder::begin_window() {
   consumer_->start();
   processes_->write_host_facts();
   counters_sink_ = std::make_unique<CountersToRun>(*writer_);
+  capture::CounterOptions counter_options;
+  if (options_.counters) counter_options.hardware = &os::real_counter_kernel();
   counters_ = std::make_unique<capture::CounterPoller>(
-      capture::CounterOptions{}, [this] { return consumer_->live_tasks(); }, *counters_sink_,
+      counter_options, [this] { return consumer_->live_tasks(); }, *counters_sink_,
       next_series_id_);
   counters_->poll_all(monotonic_ns());
   if (LoadDriver* load = target_.load())

@@ -10,7 +10,7 @@
 // the reason, what was captured is in the file and the file opens. Never stops or signals the
 // target (but for the moment that a heap sampler needs, where one was asked for), except a command
 // it launched itself: when it is told to stop, and at the end of a capture that had load to drive
-// it with.
+// it with or was asked to stop it.
 #pragma once
 
 #include <atomic>
@@ -41,6 +41,9 @@ struct RecordOptions {
   bool overwrite = false;
   bool wakeups = true;
   Backend backend = Backend::automatic;
+  bool stop_launched = false;  // a launched command ends with the capture, load or not
+  bool counters = false;       // hardware counters, too: they cost time at every context switch
+
   BpfCheck bpf_check;         // for tests of the BPF backend
   bool per_task = false;      // follow the target's threads even where whole CPUs could be sampled
   bool unprivileged = false;  // behave as if no privilege were there (for tests and comparisons)

@@ -96,7 +96,7 @@ bool RunningTarget::launched_has_ended() {
 
 void RunningTarget::stop_launched() {
   if (!launched_ || launched_exit_) return;
-  if (load_) {
+  if (load_ || options_.stop_launched) {
     launched_->terminate(kLaunchedGraceNs);  // our doing, and not how it ended
   } else if (stop_) {
     launched_exit_ = launched_->terminate(kLaunchedGraceNs);

@@ -1,17 +1,25 @@
 #include "session/stat.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <optional>
 
 #include <unistd.h>
 
 #include "capture/stat/counter_set.h"
+#include "capture/stat/syscall_counter.h"
+#include "capture/stat/top_down_counter.h"
+#include "model/syscalls.h"
+#include "os/pmu.h"
 #include "os/procfs.h"
 
 namespace assay::session {
 namespace {
 
 constexpr int64_t kTickNs = 100 * kNsPerMs;
+constexpr int64_t kLoadWarmupNs = kNsPerSecond;
+constexpr int64_t kReportNs = 2 * kNsPerSecond;  // the load says how it goes more often
 
 struct Switches {
   uint64_t voluntary = 0, involuntary = 0;
@@ -47,72 +55,212 @@ void add_switches(const std::map<pid_t, Switches>& before, const std::map<pid_t,
   }
 }
 
+void add_syscalls(const capture::SyscallCalls& before, const capture::SyscallCalls& after,
+                  StatOutcome& outcome) {
+  outcome.syscalls = after.all - std::min(after.all, before.all);
+  for (const auto& [number, count] : after.by_number) {
+    auto then = before.by_number.find(number);
+    uint64_t calls = count - (then == before.by_number.end() ? 0 : std::min(count, then->second));
+    if (calls == 0) continue;
+    std::string_view name =
+        number <= UINT16_MAX ? model::syscall_name(static_cast<uint16_t>(number)) : "";
+    outcome.by_syscall.push_back(
+        {name.empty() ? fmt::format("{}", number) : std::string(name), calls});
+  }
+  std::ranges::stable_sort(outcome.by_syscall, std::greater{}, &SyscallRate::calls);
+}
+
+// Load that drives the target while it is counted, and how many requests it had answered.
+class Driven {
+ public:
+  Result<void> start(const LoadRequest& request, const std::atomic<bool>& stop) {
+    if (request.what.empty()) return {};
+    auto driver = LoadDriver::create(request);
+    if (!driver) return std::unexpected(driver.error());
+    driver_ = std::move(*driver);
+    auto ready = driver_->wait_until_ready(
+        stop, [] { return false; }, [] {});
+    if (!ready) return ready;
+    if (auto started = driver_->start(); !started) return started;
+    for (TimeNs until = monotonic_ns() + kLoadWarmupNs; !stop && monotonic_ns() < until;) {
+      if (!driver_->poll(monotonic_ns())) return fail("the load failed: {}", driver_->fault());
+      usleep(20'000);
+    }
+    return {};
+  }
+  // Waits for a report, so that counting begins with one.
+  void begin() {
+    TimeNs last = now().tick;
+    wait_for_report([&] { return now().tick > last; });
+    first_ = now();
+  }
+  void poll() {
+    if (driver_) driver_->poll(monotonic_ns());
+  }
+  // Reports come about once a second, so that the rate between two of them is what is exact.
+  uint64_t requests(double seconds) {
+    TimeNs end = monotonic_ns();
+    wait_for_report([&] { return now().tick >= end; });
+    State last = now();
+    if (last.tick <= first_.tick) return 0;
+    double rate = static_cast<double>(last.ok - first_.ok) /
+                  (static_cast<double>(last.tick - first_.tick) / 1e9);
+    return static_cast<uint64_t>(rate * seconds);
+  }
+
+ private:
+  struct State {
+    uint64_t ok = 0;
+    TimeNs tick = 0;
+  };
+  void wait_for_report(const std::function<bool()>& seen) {
+    if (!driver_) return;
+    for (TimeNs until = monotonic_ns() + kReportNs; !seen() && monotonic_ns() < until;) {
+      poll();
+      usleep(5'000);
+    }
+  }
+  State now() const {
+    if (!driver_) return {};
+    return {driver_->window().ok_so_far(), driver_->window().last_tick()};
+  }
+
+  std::unique_ptr<LoadDriver> driver_;
+  State first_;
+};
+
+class Counting {
+ public:
+  Counting(const StatOptions& options, const std::atomic<bool>& stop, const IntervalSeen& seen)
+      : options_(options), stop_(stop), interval_seen_(seen) {}
+
+  Result<StatOutcome> run();
+
+ private:
+  Result<void> open();
+  void open_extras();
+  bool count_until(TimeNs end);
+
+  const StatOptions& options_;
+  const std::atomic<bool>& stop_;
+  const IntervalSeen& interval_seen_;
+  os::ProcFs proc_;
+  target::ResolvedTarget target_;
+  std::vector<pid_t> tids_;
+  capture::CounterSet counters_{os::real_counter_kernel()};
+  std::optional<capture::TopDownCounter> top_down_;
+  std::unique_ptr<capture::SyscallCounter> syscalls_;
+  Driven driven_;
+  StatOutcome outcome_;
+};
+
+Result<void> Counting::open() {
+  target::Surroundings surroundings;
+  surroundings.self = getpid();
+  surroundings.command = "assay stat";
+  auto target = target::resolve(options_.target, proc_, surroundings);
+  if (!target) return std::unexpected(target.error());
+  target_ = std::move(*target);
+  for (pid_t pid : target_.pids()) {
+    for (pid_t tid : proc_.tids(pid)) tids_.push_back(tid);
+  }
+  if (auto opened = counters_.open(tids_); !opened) return opened;
+  open_extras();
+  return {};
+}
+
+// What may be missing without making the rest useless.
+void Counting::open_extras() {
+  auto pmu = os::read_pmu();
+  auto plan = pmu ? capture::plan_top_down(*pmu)
+                  : Result<capture::TopDownPlan>(std::unexpected(pmu.error()));
+  if (plan) {
+    top_down_.emplace(os::real_counter_kernel(), *plan);
+    if (auto opened = top_down_->open(tids_, counters_.user_only()); !opened) {
+      outcome_.top_down.problem = opened.error().what;
+      top_down_.reset();
+    }
+  } else {
+    outcome_.top_down.problem = plan.error().what;
+  }
+  if (!options_.syscalls) return;
+  auto syscalls = capture::open_syscall_counter(target_.pids(), tids_);
+  if (syscalls) syscalls_ = std::move(*syscalls);
+  outcome_.syscall_source = syscalls_ ? syscalls_->source() : syscalls.error().what;
+}
+
 // Counts until the time is over, it is told to stop or the target is gone; false for the last.
-bool count_until(TimeNs end, const StatOptions& options, const std::atomic<bool>& stop,
-                 const os::ProcFs& proc, const target::ResolvedTarget& target,
-                 capture::CounterSet& counters, const IntervalSeen& interval_seen) {
+bool Counting::count_until(TimeNs end) {
   TimeNs begin = monotonic_ns(), since = begin;
-  model::Counts last = counters.read_all();
-  while (!stop && monotonic_ns() < end) {
+  model::Counts last = counters_.read_all();
+  while (!stop_ && monotonic_ns() < end) {
     TimeNs wake = std::min(end, monotonic_ns() + kTickNs);
-    if (options.interval_ns > 0) wake = std::min(wake, since + options.interval_ns);
+    if (options_.interval_ns > 0) wake = std::min(wake, since + options_.interval_ns);
     usleep(static_cast<useconds_t>(std::max<int64_t>(0, wake - monotonic_ns()) / 1000 + 1));
+    driven_.poll();
     TimeNs now = monotonic_ns();
-    if (options.interval_ns > 0 && now >= since + options.interval_ns) {
-      model::Counts counts = counters.read_all();
-      interval_seen(static_cast<double>(since - begin) / 1e9,
-                    static_cast<double>(now - since) / 1e9, capture::counts_between(last, counts));
+    if (options_.interval_ns > 0 && now >= since + options_.interval_ns) {
+      model::Counts counts = counters_.read_all();
+      interval_seen_(static_cast<double>(since - begin) / 1e9,
+                     static_cast<double>(now - since) / 1e9, capture::counts_between(last, counts));
       last = counts;
       since = now;
     }
-    if (!any_alive(proc, target)) return false;
+    if (!any_alive(proc_, target_)) return false;
   }
   return true;
+}
+
+Result<StatOutcome> Counting::run() {
+  if (auto started = driven_.start(options_.load, stop_); !started)
+    return std::unexpected(started.error());
+  if (auto opened = open(); !opened) return std::unexpected(opened.error());
+  driven_.begin();
+  auto switches = switches_of(proc_, target_);
+  capture::SyscallCalls calls = syscalls_ ? syscalls_->read() : capture::SyscallCalls{};
+  model::TopDownCounts slots = top_down_ ? top_down_->read() : model::TopDownCounts{};
+  TimeNs begin = monotonic_ns();
+  model::Counts first = counters_.read_all();
+  outcome_.target_ended = !count_until(begin + options_.duration_ns);
+  outcome_.counts = capture::counts_between(first, counters_.read_all());
+  outcome_.seconds = static_cast<double>(monotonic_ns() - begin) / 1e9;
+  if (top_down_) outcome_.top_down = capture::top_down_between(slots, top_down_->read());
+  if (syscalls_) add_syscalls(calls, syscalls_->read(), outcome_);
+  add_switches(switches, switches_of(proc_, target_), outcome_);
+  outcome_.requests = driven_.requests(outcome_.seconds);
+  outcome_.processes = target_.processes.size();
+  outcome_.threads = counters_.tids().size();
+  outcome_.user_only = counters_.user_only();
+  for (const target::ResolvedProcess& process : target_.processes) {
+    for (const target::ResolvedThread& thread : process.threads) {
+      if (options_.per_thread)
+        outcome_.per_thread.push_back(
+            {process.pid, thread.tid, thread.name, counters_.read_thread(thread.tid)});
+    }
+  }
+  return std::move(outcome_);
 }
 
 }  // namespace
 
 Result<StatOutcome> stat(const StatOptions& options, const std::atomic<bool>& stop,
                          const IntervalSeen& interval_seen) {
-  os::ProcFs proc;
-  target::Surroundings surroundings;
-  surroundings.self = getpid();
-  surroundings.command = "assay stat";
-  auto target = target::resolve(options.target, proc, surroundings);
-  if (!target) return std::unexpected(target.error());
-  std::vector<pid_t> tids;
-  for (pid_t pid : target->pids()) {
-    for (pid_t tid : proc.tids(pid)) tids.push_back(tid);
-  }
-  capture::CounterSet counters(os::real_counter_kernel());
-  if (auto opened = counters.open(tids); !opened) return std::unexpected(opened.error());
-
-  auto switches = switches_of(proc, *target);
-  TimeNs begin = monotonic_ns();
-  model::Counts first = counters.read_all();
-  StatOutcome outcome;
-  outcome.target_ended = !count_until(begin + options.duration_ns, options, stop, proc, *target,
-                                      counters, interval_seen);
-  outcome.counts = capture::counts_between(first, counters.read_all());
-  outcome.seconds = static_cast<double>(monotonic_ns() - begin) / 1e9;
-  add_switches(switches, switches_of(proc, *target), outcome);
-  outcome.processes = target->processes.size();
-  outcome.threads = counters.tids().size();
-  outcome.user_only = counters.user_only();
-  for (const target::ResolvedProcess& process : target->processes) {
-    for (const target::ResolvedThread& thread : process.threads) {
-      if (options.per_thread)
-        outcome.per_thread.push_back(
-            {process.pid, thread.tid, thread.name, counters.read_thread(thread.tid)});
-    }
-  }
-  return outcome;
+  return Counting(options, stop, interval_seen).run();
 }
 
-model::Counts countable_events() {
+Countable countable_events() {
+  Countable out;
   capture::CounterSet counters(os::real_counter_kernel());
   (void)counters.open({static_cast<pid_t>(gettid())});
-  return counters.read_all();
+  out.events = counters.read_all();
+  auto pmu = os::read_pmu();
+  auto plan = pmu ? capture::plan_top_down(*pmu)
+                  : Result<capture::TopDownPlan>(std::unexpected(pmu.error()));
+  if (!plan) out.top_down = plan.error().what;
+  auto syscalls = capture::open_syscall_counter({getpid()}, {static_cast<pid_t>(gettid())});
+  out.syscalls = syscalls ? fmt::format("yes, by {}", (*syscalls)->source())
+                          : fmt::format("no: {}", syscalls.error().what);
+  return out;
 }
 
 }  // namespace assay::session

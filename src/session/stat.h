@@ -1,7 +1,9 @@
 // stat(): counts a target's events for a while.
 //
-// In: a target and how long. Out: counts of the whole time and of each interval, as they come.
-// Threads: the caller's. Failures: the target's, the counters'; a target that ends, ends it early.
+// In: a target, how long, and what drives it meanwhile. Out: counts of the whole time and of each
+// interval, as they come; top-down shares' counters and system calls where they can be had, with
+// the reason where not. Threads: the caller's. Failures: the target's, the counters', the load's; a
+// target that ends, ends it early.
 #pragma once
 
 #include <atomic>
@@ -12,6 +14,8 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "model/counters.h"
+#include "model/top_down.h"
+#include "session/load_driver.h"
 #include "target/target.h"
 
 namespace assay::session {
@@ -21,6 +25,13 @@ struct StatOptions {
   int64_t duration_ns = 10 * kNsPerSecond;
   int64_t interval_ns = 0;  // 0: no intervals
   bool per_thread = false;
+  bool syscalls = true;  // count system calls by name
+  LoadRequest load;      // what drives the target meanwhile; empty: nothing
+};
+
+struct SyscallRate {
+  std::string name;  // "futex", or its number
+  uint64_t calls = 0;
 };
 
 struct ThreadCounts {
@@ -40,6 +51,11 @@ struct StatOutcome {
   std::vector<ThreadCounts> per_thread;
   bool user_only = false;
   bool target_ended = false;
+  model::TopDownCounts top_down;
+  uint64_t syscalls = 0;                // all of them
+  std::vector<SyscallRate> by_syscall;  // most first
+  std::string syscall_source;           // how they were counted; or why not
+  uint64_t requests = 0;                // answered while it counted; 0: load was not measured
 };
 
 using IntervalSeen = std::function<void(double from_s, double seconds, const model::Counts&)>;
@@ -47,7 +63,12 @@ using IntervalSeen = std::function<void(double from_s, double seconds, const mod
 Result<StatOutcome> stat(const StatOptions& options, const std::atomic<bool>& stop,
                          const IntervalSeen& interval_seen);
 
-// Whether each event can be counted here, tried on this very process.
-model::Counts countable_events();
+// What can be counted here, tried on this very process.
+struct Countable {
+  model::Counts events;
+  std::string top_down;  // "" or why not
+  std::string syscalls;  // how, or why not
+};
+Countable countable_events();
 
 }  // namespace assay::session

@@ -15,7 +15,8 @@ struct Fixed {
   const char* what;
 };
 // Facts that should be the same on both sides.
-constexpr Fixed kFixed[] = {{"host cpu_model", "CPU models"},
+constexpr Fixed kFixed[] = {{"host hostname", "machines"},
+                            {"host cpu_model", "CPU models"},
                             {"host cpus_online", "numbers of CPUs"},
                             {"host kernel", "kernels"},
                             {"load what", "loads"},
@@ -31,6 +32,70 @@ std::set<std::string> values_of(const Side& side, const std::string& fact) {
     if (found != run.facts.end()) values.insert(found->second);
   }
   return values;
+}
+
+// Values that a side's processes have for a fact of theirs ("build": optimised, debug).
+std::set<std::string> process_values(const Side& side, std::string_view key) {
+  std::set<std::string> values;
+  for (const RunValues& run : side.runs) {
+    for (const auto& [fact, value] : run.facts) {
+      size_t space = fact.rfind(' ');
+      if (fact.starts_with("process ") && fact.substr(space + 1) == key) values.insert(value);
+    }
+  }
+  return values;
+}
+
+std::string joined(const std::set<std::string>& values) {
+  return values.empty() ? std::string("unknown") : fmt::format("{}", fmt::join(values, ", "));
+}
+
+// How the programs were built and what they may use.
+void check_processes(const Comparison& comparison, std::vector<std::string>& out) {
+  constexpr Fixed kOfProcess[] = {{"build", "build types"},
+                                  {"sanitizers", "sanitizers"},
+                                  {"debug_containers", "debug containers"},
+                                  {"usable_cpus", "numbers of CPUs to use"}};
+  for (const Fixed& fixed : kOfProcess) {
+    std::set<std::string> base = process_values(comparison.base, fixed.fact);
+    std::set<std::string> next = process_values(comparison.next, fixed.fact);
+    if (base == next) continue;
+    auto shown = [](const std::set<std::string>& values) {
+      return values.empty() ? std::string("none") : joined(values);
+    };
+    out.push_back(fmt::format("different {}: {} and {}", fixed.what, shown(base), shown(next)));
+  }
+  std::set<std::string> base = process_values(comparison.base, "build");
+  if (base.contains("debug") && process_values(comparison.next, "build").contains("debug"))
+    out.push_back(
+        "both sides are debug builds: what costs time there may cost none when optimised");
+}
+
+// Recorded and imported runs hold different things; so do runs with and without load.
+void check_mixture(const Comparison& comparison, std::vector<std::string>& out) {
+  size_t imported = 0, loaded = 0, all = 0, unfinished = 0;
+  for (const Side* side : {&comparison.base, &comparison.next}) {
+    for (const RunValues& run : side->runs) {
+      ++all;
+      imported += run.imported() ? 1 : 0;
+      loaded += run.requests > 0 ? 1 : 0;
+      unfinished += run.info.finished ? 0 : 1;
+    }
+  }
+  if (imported == all) {
+    out.push_back(
+        "the runs were imported: their times are what the other profiler sampled, waits and load "
+        "are not known");
+  } else if (imported > 0) {
+    out.push_back(fmt::format(
+        "{} of {} runs were imported and the others recorded: their times are not counted alike",
+        imported, all));
+  }
+  if (loaded > 0 && loaded < all)
+    out.push_back(fmt::format("load was measured in {} of {} runs only: compared per {}", loaded,
+                              all, per_name(comparison.per)));
+  if (unfinished > 0)
+    out.push_back(fmt::format("{} of {} captures did not come to their end", unfinished, all));
 }
 
 bool any_build_is(const Side& side, const char* key) {
@@ -51,6 +116,9 @@ void check_runs(const char* name, const Side& side, std::vector<std::string>& ou
       out.push_back(fmt::format("{}: {:.1f} % of its requests failed", run.path,
                                 run.errors / run.requests * 100));
     }
+    if (run.verdict == "throttled") {
+      out.push_back(fmt::format("{} was throttled by its CPU quota", run.path));
+    }
     if (run.samples < 100) {
       out.push_back(fmt::format("{} has only {} on-CPU samples", run.path, run.samples));
     }
@@ -70,11 +138,10 @@ std::vector<std::string> why_not_comparable(const Comparison& comparison) {
     std::set<std::string> base = values_of(comparison.base, fixed.fact);
     std::set<std::string> next = values_of(comparison.next, fixed.fact);
     if (base == next) continue;
-    auto shown = [](const std::set<std::string>& values) {
-      return values.empty() ? std::string("unknown") : fmt::format("{}", fmt::join(values, ", "));
-    };
-    out.push_back(fmt::format("different {}: {} and {}", fixed.what, shown(base), shown(next)));
+    out.push_back(fmt::format("different {}: {} and {}", fixed.what, joined(base), joined(next)));
   }
+  check_processes(comparison, out);
+  check_mixture(comparison, out);
   std::set<std::string> backends, events;
   std::set<int64_t> periods;
   for (const Side* side : {&comparison.base, &comparison.next}) {

@@ -31,8 +31,19 @@ enum class Outcome : uint8_t {
 };
 std::string_view outcome_name(Outcome outcome);
 
+enum class MeasureGroup : uint8_t {
+  load_group,  // the headlines: throughput, latency, CPU
+  time_group,
+  lock_group,
+  category_group,
+  counter_group,
+  memory_group,
+};
+std::string_view measure_group_name(MeasureGroup group);  // "thread time"
+
 // One number of both sides. `ratio` is new over base.
 struct Measure {
+  MeasureGroup group = MeasureGroup::load_group;
   std::string id;    // "cpu_per_request"
   std::string name;  // "CPU per request"
   std::string unit;  // "µs", "1/s", "ms", "%"
@@ -41,7 +52,8 @@ struct Measure {
   double ratio = 1;
   double low = 0;  // 95 % interval of the ratio
   double high = 0;
-  double p = 1;
+  double p = 1;         // adjusted for having asked its whole family
+  double floor = 0.02;  // smaller changes of it are not findings
   Outcome outcome = Outcome::undecided;
 };
 
@@ -63,11 +75,20 @@ struct Side {
   std::vector<RunValues> runs;
 };
 
+// What held a side back, as most of its runs say.
+struct SideVerdict {
+  std::string kind;  // empty: no run has one
+  std::string sentence;
+  size_t agreeing = 0, runs = 0;
+};
+
 struct Comparison {
   Per per = Per::second;
   Side base;
   Side next;
-  std::vector<Measure> measures;      // throughput, latency, CPU, waiting
+  SideVerdict base_verdict, next_verdict;
+  std::string verdict_change;         // both in one sentence; empty where there are none
+  std::vector<Measure> measures;      // by group
   std::vector<Change> changes;        // explained, by size; with one run a side the largest
   std::vector<std::string> warnings;  // why the runs may not be comparable
   double floor = 0.02;                // smaller changes are not findings
@@ -75,6 +96,13 @@ struct Comparison {
   size_t functions_tested = 0;
   std::string sentence;
 };
+
+// The unit of times: per request in µs, per second in ms, shares in percent.
+struct TimeUnit {
+  const char* name;
+  double scale;  // from ns per divisor
+};
+TimeUnit time_unit(Per per);
 
 struct CompareOptions {
   std::optional<Per> per;  // unset: per request when all runs measured load, else per second

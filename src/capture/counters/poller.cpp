@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "capture/counters/event_counters.h"
 #include "capture/counters/machine_counters.h"
 #include "capture/counters/task_counters.h"
 
@@ -47,6 +48,9 @@ void CounterPoller::add_groups() {
   add(std::move(owners), second, 0.15);
   add(std::make_unique<SocketCounters>(proc_, sockets_of, book_, clock, options_.socket_source),
       second / 2, 0.08);
+  add(std::make_unique<MigrationCounters>(proc_, book_, clock), second * 5, 0.02);
+  if (options_.hardware != nullptr)
+    add(std::make_unique<HardwareCounters>(*options_.hardware, book_, clock), second, 0.10);
   add(std::make_unique<SelfCounters>(proc_, book_, clock, cpu_ns_), second, 0.02);
 }
 

@@ -20,6 +20,7 @@
 #include "capture/counters/counter_group.h"
 #include "capture/counters/socket_counters.h"
 #include "os/cgroup.h"
+#include "os/counter_kernel.h"
 #include "os/procfs.h"
 
 namespace assay::capture {
@@ -33,6 +34,7 @@ struct CounterOptions {
   Clock clock = monotonic_ns;                  // stamps the points
   Clock cpu_clock;                             // CPU time of this thread; empty: the kernel's
   SocketSource socket_source;                  // empty: the kernel's
+  os::CounterKernel* hardware = nullptr;       // null: hardware counters are not read
 };
 
 class CounterPoller {

@@ -31,10 +31,13 @@ bool is_refused_permission(int code) {
 
 }  // namespace
 
-Result<void> CounterSet::open(const std::vector<pid_t>& tids) {
+Result<void> CounterSet::open(const std::vector<pid_t>& tids, Which which) {
   for (pid_t tid : tids) {
     size_t before = events_.size();
-    for (std::span<const CounterId> group : counter_groups()) open_group(group, tid);
+    for (std::span<const CounterId> group : counter_groups()) {
+      bool wanted = which == Which::all || counter_event(group.front()).hardware;
+      if (wanted) open_group(group, tid);
+    }
     if (events_.size() > before) tids_.push_back(tid);
   }
   if (!events_.empty()) return {};

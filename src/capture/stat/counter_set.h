@@ -25,8 +25,11 @@ class CounterSet {
  public:
   explicit CounterSet(os::CounterKernel& kernel) : kernel_(kernel) {}
 
+  enum class Which : uint8_t { all, hardware };
   // Begins to count. Threads that have ended meanwhile are left out.
-  Result<void> open(const std::vector<pid_t>& tids);
+  Result<void> open(const std::vector<pid_t>& tids, Which which = Which::all);
+  // Why an event is not counted; "" when it is.
+  const std::string& problem(CounterId id) const { return problems_[static_cast<size_t>(id)]; }
   bool user_only() const { return user_only_; }
 
   Counts read_all();

@@ -5,11 +5,12 @@
 namespace assay::formats {
 namespace {
 
-std::vector<double> widths(const FlameTree& tree, bool differential) {
+std::vector<double> widths(const FlameTree& tree, bool differential, bool same_unit) {
   const std::vector<FlameNode>& nodes = tree.nodes();
   std::vector<double> width(nodes.size());
   double whole = static_cast<double>(std::max<int64_t>(1, nodes[0].total));
   double base = static_cast<double>(std::max<int64_t>(1, nodes[0].base_total));
+  if (same_unit) whole = base = std::max(whole, base);
   for (size_t i = nodes.size(); i-- > 0;) {
     double now = static_cast<double>(nodes[i].self) / whole;
     double before = static_cast<double>(nodes[i].base_self) / base;
@@ -21,9 +22,10 @@ std::vector<double> widths(const FlameTree& tree, bool differential) {
 
 }  // namespace
 
-FlameLayout lay_out(const FlameTree& tree, bool differential, double narrowest, size_t most_boxes) {
+FlameLayout lay_out(const FlameTree& tree, bool differential, double narrowest, size_t most_boxes,
+                    bool same_unit) {
   const std::vector<FlameNode>& nodes = tree.nodes();
-  std::vector<double> width = widths(tree, differential);
+  std::vector<double> width = widths(tree, differential, same_unit);
   double whole = width[0] > 0 ? width[0] : 1;
   if (nodes.size() > most_boxes) {
     std::vector<double> sorted = width;

@@ -25,6 +25,8 @@ struct FlameLayout {
   size_t left_out = 0;  // frames too narrow to draw
 };
 
-FlameLayout lay_out(const FlameTree& tree, bool differential, double narrowest, size_t most_boxes);
+// `same_unit`: the sides of a differential graph are drawn to one scale instead.
+FlameLayout lay_out(const FlameTree& tree, bool differential, double narrowest, size_t most_boxes,
+                    bool same_unit = false);
 
 }  // namespace assay::formats

@@ -75,7 +75,7 @@ std::string kind_colour(FrameKind kind, Metric metric) {
 std::string change_colour(double change) {
   double strength = std::sqrt(std::min(1.0, std::abs(change)));
   double lightness = 0.93 - 0.25 * strength;
-  return hex(change > 0 ? 6 : 214, change == 0 ? 0.0 : 0.25 + 0.6 * strength, lightness);
+  return hex(change > 0 ? 28 : 214, change == 0 ? 0.0 : 0.25 + 0.6 * strength, lightness);
 }
 
 }  // namespace assay::formats

@@ -20,6 +20,7 @@ constexpr double kCharacter = 6.63;      // of the 11 px monospace text; kFlameS
 constexpr double kGroupCharacter = 6.9;  // of the 11 px bold text of groups
 constexpr double kNarrowest = 0.1 / kInner;
 constexpr size_t kMostBoxes = 30'000;
+constexpr const char* kNoiseColour = "#e4e6ea";
 
 std::string amount(int64_t value, Metric metric) {
   return metric_value(metric, value);
@@ -48,7 +49,7 @@ class Picture {
         metric_(tree.shape().metric),
         options_(options),
         output_(output),
-        layout_(lay_out(tree, options.differential, kNarrowest, kMostBoxes)) {}
+        layout_(lay_out(tree, options.differential, kNarrowest, kMostBoxes, options.tested)) {}
 
   void draw() {
     find_largest_change();
@@ -133,11 +134,32 @@ class Picture {
       return text;
     }
     double before = share(node.base_total, nodes_[0].base_total);
+    if (options_.tested) return text + tested_details(node);
     text += fmt::format("now {} · {}\nbefore {} · {}\n", amount(node.total, metric_), percent(now),
                         amount(node.base_total, metric_), percent(before));
     if (node.total == 0) return text + "gone";
     if (node.base_total == 0) return text + "new";
     return text + fmt::format("{:+.2f} points", (now - before) * 100);
+  }
+
+  std::string tested_details(const FlameNode& node) const {
+    std::string text = fmt::format("now {}\nbefore {}\n", options_.amount(node.total),
+                                   options_.amount(node.base_total));
+    if (node.total == 0) {
+      text += "gone";
+    } else if (node.base_total == 0) {
+      text += "new";
+    } else {
+      text += fmt::format("{:+.1f} %", (share(node.total, node.base_total) - 1) * 100);
+    }
+    return text + (node.shown ? "" : ": within noise");
+  }
+
+  // By the ratio of the sides: half or double is the full colour. Within noise: none.
+  std::string tested_colour(const FlameNode& node) const {
+    if (!node.shown) return kNoiseColour;
+    if (node.total == 0 || node.base_total == 0) return change_colour(node.total == 0 ? -1 : 1);
+    return change_colour(std::clamp(std::log2(share(node.total, node.base_total)), -1.0, 1.0));
   }
 
   void frame(const FlameBox& box) {
@@ -153,7 +175,8 @@ class Picture {
     double y = kTop + (options_.icicle ? box.depth : layout_.depth - 1 - box.depth) * kRow;
     std::string classes = group ? "f g" : "f";
     if (options_.differential && node.total == 0 && width > 5) classes += " gone";
-    std::string colour = options_.differential && !group
+    std::string colour = options_.tested ? tested_colour(node)
+                         : options_.differential && !group
                              ? change_colour(change(node) / largest_change_)
                              : frame_colour(label.kind, label.name, metric_);
     output_.write(fmt::format(
@@ -199,7 +222,13 @@ class Picture {
                       x, y - 10.5, colour, x + 18, y, xml_text(text)));
       x += 36 + static_cast<double>(character_count(text)) * 6.1;
     };
-    if (options_.differential) {
+    if (options_.tested) {
+      chip(change_colour(0.1), "dearer by a tenth");
+      chip(change_colour(1), "by half and more, or new");
+      chip(change_colour(-0.1), "cheaper by a tenth");
+      chip(change_colour(-1), "by half and more; dashed: gone");
+      chip(kNoiseColour, "within noise");
+    } else if (options_.differential) {
       chip(change_colour(1), fmt::format("more, up to {:+.1f} points", largest_change_ * 100));
       chip(change_colour(0), "unchanged");
       chip(change_colour(-1), "less; dashed: gone");

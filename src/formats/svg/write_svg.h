@@ -6,6 +6,7 @@
 // still a readable picture. Failures: Output's.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "formats/flame_tree.h"
@@ -18,6 +19,10 @@ struct SvgOptions {
   std::string subtitle;
   bool icicle = false;        // root at the top
   bool differential = false;  // the tree has base values
+  // Both sides are in the same unit (not shares of their own whole), and nodes say whether they
+  // differ beyond noise.
+  bool tested = false;
+  std::function<std::string(int64_t)> amount;  // how values are shown; absent: by the metric
 };
 
 void write_svg(const FlameTree& tree, const SvgOptions& options, Output& output);

@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""Does `assay diff` find what was changed, and nothing where nothing was?
+
+A small server (planted_server.cpp) is recorded many times as it is and with one change planted: a function 10 % or
+30 % dearer, one lock split into sixteen, allocations removed, code merely moved. Runs of all variants alternate.
+Comparisons of ten runs a side are then drawn from this pool, so that a pool of 40 + 20 runs gives many; they
+share runs and are not independent, which makes the shares below less certain than their number suggests.
+
+A change counts as found when the comparison shows it at the right place: the function, the lock, the allocator,
+or that code only moved. A comparison of equal sides counts as an alarm when anything at all is shown, a function
+or a measure. Loopback only; every server is stopped. The defaults take about 15 minutes.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+VARIANTS = {
+    "as it is": [],
+    "10 % dearer": ["dearer=1.1"],
+    "30 % dearer": ["dearer=1.3"],
+    "lock split": ["split"],
+    "no allocation": ["keep"],
+    "code moved": ["move"],
+}
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=10, help="runs a side of each comparison (default 10)")
+    parser.add_argument("--base-pool", type=int, default=40, help="runs recorded of the server as it is (default 40)")
+    parser.add_argument("--pool", type=int, default=20, help="runs recorded of each change (default 20)")
+    parser.add_argument("--seconds", type=float, default=2, help="length of one run (default 2)")
+    parser.add_argument("--repeats", type=int, default=60, help="comparisons drawn of each kind (default 60)")
+    parser.add_argument("--freq", type=int, default=499, help="samples per second (default 499)")
+    parser.add_argument("--connections", type=int, default=4, help="of the load (default 4)")
+    parser.add_argument("--port", type=int, default=18743)
+    parser.add_argument("--build", default=os.path.join(HERE, "..", "..", "build", "release"),
+                        help="build directory with assay and planted_server (default build/release)")
+    parser.add_argument("--keep", metavar="DIR", help="keep the runs here, and use those that are there")
+    parser.add_argument("--only", action="append", default=[], help="only changes whose name contains this")
+    parser.add_argument("--json", metavar="FILE", help="also write the counts to FILE")
+    parser.add_argument("--check", action="store_true", help="exit 1 when a promise is not kept")
+    arguments = parser.parse_args()
+    if arguments.runs < 2 or arguments.pool < arguments.runs or arguments.base_pool < 2 * arguments.runs:
+        parser.error("--pool must be at least --runs (2 or more), --base-pool at least twice that")
+    return arguments
+
+
+def schedule(arguments, names):
+    """Every variant spread evenly over the time, in a random order inside each round."""
+    left = {name: arguments.base_pool if not VARIANTS[name] else arguments.pool for name in names}
+    rounds = max(left.values())
+    order = []
+    draw = random.Random(1)
+    for i in range(rounds):
+        now = [name for name in names
+               if left[name] * (i + 1) // rounds > left[name] * i // rounds]
+        draw.shuffle(now)
+        order += now
+    return order
+
+
+def record(arguments, name, path):
+    server = os.path.join(arguments.build, "bench", "diff", "planted_server")
+    url = f"http://127.0.0.1:{arguments.port}/ -c {arguments.connections}"
+    command = [assay(arguments), "record", "--quiet", "--overwrite", "-o", path, "--freq", str(arguments.freq), "--no-source",
+               "--for", f"{arguments.seconds}s", "--warmup", "300ms", "--load", url,
+               "--", server, str(arguments.port), *VARIANTS[name]]
+    for attempt in range(3):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        if done.returncode == 0:
+            return
+        time.sleep(1)
+    raise SystemExit(f"{' '.join(command)}: {done.stderr}")
+
+
+def assay(arguments):
+    return os.path.join(arguments.build, "src", "assay")
+
+
+def record_pool(arguments, names, directory):
+    pool = {name: [] for name in names}
+    order = schedule(arguments, names)
+    begun = time.time()
+    for i, name in enumerate(order):
+        path = os.path.join(directory, f"{name.replace(' ', '-').replace('%', 'pc')}-{len(pool[name]):02}.assay")
+        if not os.path.exists(path):
+            record(arguments, name, path)
+        pool[name].append(path)
+        print(f"\r{i + 1} of {len(order)} runs, {time.time() - begun:.0f} s", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    return pool
+
+
+def compare(arguments, base, new):
+    done = subprocess.run([assay(arguments), "diff", *base, "--vs", *new, "--format", "json"],
+                          capture_output=True, text=True, timeout=300)
+    if done.returncode != 0:
+        raise SystemExit(done.stderr)
+    return json.loads(done.stdout)
+
+
+def shown(comparison):
+    """Everything that a comparison shows: functions, and measures."""
+    functions = [c["function"] + (f" ({c['kind']})" if c["kind"] != "changed" else "") for c in comparison["changes"]]
+    measures = [m["id"] for m in comparison["measures"] if m["finding"] in ("higher", "lower")]
+    return functions, measures
+
+
+def named(comparison, word, kinds=("changed", "new", "vanished")):
+    return any(word in c["function"] and c["kind"] in kinds for c in comparison["changes"])
+
+
+def lower(comparison, words):
+    return any(m["finding"] == "lower" and any(word in m["id"] for word in words) for m in comparison["measures"])
+
+
+def found(name, comparison):
+    if name in ("10 % dearer", "30 % dearer"):
+        return named(comparison, "score(")
+    if name == "lock split":
+        return lower(comparison, ["lock[", "blocked_lock"])
+    if name == "no allocation":
+        return (lower(comparison, ["category[malloc"]) or named(comparison, "fill_buffers") or
+                named(comparison, "malloc") or named(comparison, "free"))
+    if name == "code moved":
+        return named(comparison, "escape", ("moved",))
+    return False
+
+
+def wilson(hits, n):
+    """95 % interval of a share."""
+    if n == 0:
+        return 0, 1
+    z, p = 1.96, hits / n
+    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
+    reach = z * (p * (1 - p) / n + z * z / (4 * n * n)) ** 0.5 / (1 + z * z / n)
+    return max(0, middle - reach), min(1, middle + reach)
+
+
+def draw(arguments, pool, name):
+    """Pairs of sides: equal ones for the server as it is, else base against the change."""
+    random_source = random.Random(name)
+    for _ in range(arguments.repeats):
+        if VARIANTS[name]:
+            yield (random_source.sample(pool["as it is"], arguments.runs),
+                   random_source.sample(pool[name], arguments.runs))
+        else:
+            both = random_source.sample(pool[name], 2 * arguments.runs)
+            yield both[:arguments.runs], both[arguments.runs:]
+
+
+def main():
+    arguments = parse_arguments()
+    names = [name for name in VARIANTS
+             if not VARIANTS[name] or not arguments.only or any(o in name for o in arguments.only)]
+    results = {}
+    with tempfile.TemporaryDirectory(prefix="assay-diff-") as temporary:
+        directory = arguments.keep or temporary
+        os.makedirs(directory, exist_ok=True)
+        pool = record_pool(arguments, names, directory)
+        print(f"{arguments.runs} runs of {arguments.seconds:g} s a side, drawn from {arguments.base_pool} as it is and "
+              f"{arguments.pool} of each change; {os.cpu_count()} CPUs, load average {os.getloadavg()[0]:.1f}")
+        for name in names:
+            hits, others, example = 0, {}, None
+            for base, new in draw(arguments, pool, name):
+                comparison = compare(arguments, base, new)
+                functions, measures = shown(comparison)
+                hit = found(name, comparison) if VARIANTS[name] else bool(functions or measures)
+                hits += hit
+                for thing in functions + measures:
+                    others[thing] = others.get(thing, 0) + 1
+                if example is None:
+                    example = comparison["sentence"]
+            low, high = wilson(hits, arguments.repeats)
+            results[name] = {"hits": hits, "of": arguments.repeats, "low": low, "high": high, "shown": others}
+            what = "found" if VARIANTS[name] else "any alarm"
+            print(f"\n{name}: {what} in {hits} of {arguments.repeats} ({low:.0%} to {high:.0%})\n  e.g. {example}")
+            for thing, count in sorted(others.items(), key=lambda item: -item[1])[:8]:
+                print(f"    {count:4}  {thing}")
+            sys.stdout.flush()
+    if arguments.json:
+        with open(arguments.json, "w") as file:
+            json.dump(results, file, indent=1)
+    kept = (results["as it is"]["hits"] <= 0.05 * arguments.repeats and
+            results.get("10 % dearer", {"hits": 0, "of": 0})["hits"] >= 0.9 * results.get("10 % dearer", {"of": 0})["of"])
+    print(f"\npromises (10 % dearer found in 90 %, alarms in at most 5 %): {'kept' if kept else 'NOT kept'}")
+    return 1 if arguments.check and not kept else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+#include <cstdlib>
+
+#include "assay/assay.h"
+#include "inject/inproc/cpu_profiler.h"
+#include "inject/inproc/endpoints.h"
+#include "inject/inproc/heap_source.h"
+#include "inject/inproc/label_table.h"
+#include "inject/inproc/last_error.h"
+#include "inject/inproc/lifecycle.h"
+#include "inject/inproc/lock_waits.h"
+#include "inject/inproc/profile_files.h"
+
+using namespace assay::inproc;
+
+extern "C" {
+
+const char* assay_version(void) {
+  return ASSAY_VERSION;
+}
+
+char* assay_last_error(char* text, size_t room) {
+  return copy_last_error(text, room);
+}
+
+int assay_cpu_start(unsigned hz) {
+  begin_lifecycle();
+  CpuPlan plan;
+  plan.hz = hz;
+  const char* problem = start_cpu_profile(plan);
+  return problem == nullptr ? 0 : fail("%s", problem);
+}
+
+int assay_cpu_stop(const struct assay_output* output) {
+  CpuResult result;
+  if (!stop_cpu_profile(result)) return fail("no CPU profile is running");
+  ByteBuffer bytes;
+  bool made = output == nullptr || write_cpu_profile(result, output->format, bytes);
+  finish_cpu_profile();
+  if (!made) return fail("no memory for the profile");
+  return output == nullptr ? 0 : deliver(bytes, *output);
+}
+
+int assay_heap_snapshot(const struct assay_output* output) {
+  if (output == nullptr) return fail("there is no output");
+  if (!start_heap_sampling() && !heap_is_sampled())
+    return fail("the heap is not sampled here: link or preload libassay.so");
+  ByteBuffer bytes;
+  return write_heap_profile(output->format, bytes) ? deliver(bytes, *output) : -1;
+}
+
+uint32_t assay_label_push(const char* key, size_t key_size, const char* value, size_t value_size) {
+  return push_label({key, key_size}, {value, value_size});
+}
+
+void assay_label_pop(uint32_t what_push_returned) {
+  pop_label(what_push_returned);
+}
+
+int assay_serve(const char* address, const char* token) {
+  begin_lifecycle();
+  char sentence[256];
+  if (token == nullptr) token = secure_getenv("ASSAY_TOKEN");
+  int port = start_http_server(address, token, answer_pprof, sentence, sizeof sentence);
+  if (port < 0) return fail("%s", sentence);
+  if (!waits_are_sampled()) set_lock_waits(kDefaultWaitNs);
+  start_heap_sampling();
+  return port;
+}
+
+void assay_serve_stop(void) {
+  stop_http_server();
+}
+
+void assay_lock_waits(uint64_t mean_ns) {
+  set_lock_waits(mean_ns);
+}
+}

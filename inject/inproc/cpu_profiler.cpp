@@ -1,0 +1,202 @@
+#include "inject/inproc/cpu_profiler.h"
+
+#include <csignal>
+#include <cstdio>
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "inject/core/stack_walk.h"
+#include "inject/inproc/futex_lock.h"
+#include "inject/inproc/keeper.h"
+#include "inject/inproc/label_table.h"
+#include "inject/inproc/own_threads.h"
+#include "inject/inproc/profiling_signal.h"
+#include "inject/inproc/thread_timers.h"
+
+namespace assay::inproc {
+namespace {
+
+constexpr uint32_t kRowsLog2 = 16;
+constexpr uint32_t kFrameWords = 4 << 20;
+constexpr uint64_t kMaxEvents = 1 << 20;
+// A timer that ran on while its signal was blocked says how often; that time was spent elsewhere.
+constexpr int kMaxOverrun = 4;
+constexpr int64_t kScanMs = 100;
+constexpr int kDrainMs = 2000;
+
+enum class Phase { idle, running, stopped };
+
+struct Session {
+  SampleTable table;
+  CpuEvent* event_room = nullptr;
+  CpuPlan plan;
+  int64_t period_ns = 0, time_ns = 0, start_ns = 0;
+};
+
+FutexLock session_lock;
+Session session;            // guarded by session_lock, but for what the handler uses
+Phase phase = Phase::idle;  // guarded by session_lock
+ThreadTimers timers;
+
+// The handler's side. It reads `target` between in_flight's two changes, so that who clears
+// `target` and then sees in_flight at zero knows that no handler uses the table any more.
+std::atomic<SampleTable*> target;
+std::atomic<CpuEvent*> target_events;
+std::atomic<uint64_t> event_count;
+std::atomic<int64_t> target_period_ns;
+std::atomic<uint32_t> in_flight;
+
+void take_sample(SampleTable& table, const siginfo_t& info, const void* context) {
+  uintptr_t pcs[kMaxCpuFrames];
+  uint32_t frames = inject::walk_interrupted(context, pcs, kMaxCpuFrames).frames;
+  int64_t count = 1 + (info.si_overrun > 0 ? info.si_overrun : 0);
+  if (count > kMaxOverrun) {
+    table.count_dropped(static_cast<uint64_t>(count - kMaxOverrun));
+    count = kMaxOverrun;
+  }
+  int64_t period_ns = target_period_ns.load(std::memory_order_relaxed);
+  uint32_t row = table.add(pcs, frames, current_label(), 0, count, count * period_ns);
+  CpuEvent* events = target_events.load(std::memory_order_relaxed);
+  if (events == nullptr || row == SampleTable::kNoRow) return;
+  uint64_t at = event_count.fetch_add(1, std::memory_order_relaxed);
+  if (at < kMaxEvents) events[at] = {monotonic_ns(), static_cast<uint32_t>(current_tid()), row};
+}
+
+void drain() {
+  timespec pause{0, 50'000};
+  for (int i = 0; i < kDrainMs * 20 && in_flight.load() != 0; ++i) nanosleep(&pause, nullptr);
+}
+
+int64_t scan() {
+  if (target.load() == nullptr) return kNever;
+  int64_t before = monotonic_ns();
+  timers.cover_all();
+  int64_t took_ms = (monotonic_ns() - before) / 1'000'000;
+  // Looking for threads may take one part in a hundred of a CPU, not more.
+  return took_ms * 100 > kScanMs ? took_ms * 100 : kScanMs;
+}
+
+const char* prepare(const CpuPlan& plan) {
+  inject::prepare_stack_walk();
+  if (!session.table.is_open() && !session.table.open(kRowsLog2, kFrameWords))
+    return "no memory for samples";
+  if (plan.events && session.event_room == nullptr) {
+    session.event_room = static_cast<CpuEvent*>(map_pages(kMaxEvents * sizeof(CpuEvent)));
+    if (session.event_room == nullptr) return "no memory for events";
+  }
+  session.plan = plan;
+  session.plan.signal = take_profiling_signal(plan.signal);
+  if (session.plan.signal == 0) return "the program uses every signal that profiling could use";
+  return nullptr;
+}
+
+}  // namespace
+
+void on_cpu_timer(const siginfo_t& info, const void* context) {
+  in_flight.fetch_add(1);
+  SampleTable* table = target.load();
+  if (table != nullptr) take_sample(*table, info, context);
+  in_flight.fetch_sub(1);
+}
+
+const char* start_cpu_profile(const CpuPlan& plan) {
+  Hold hold(session_lock);
+  if (phase != Phase::idle) return "cpu profiling already in use";
+  if (in_flight.load() != 0) return "samples of the last profile are still being taken";
+  if (const char* problem = prepare(plan)) return problem;
+  uint32_t hz = plan.hz == 0 ? kDefaultHz : plan.hz > kMaxHz ? kMaxHz : plan.hz;
+  session.plan.hz = hz;
+  session.table.clear();
+  event_count = 0;
+  session.period_ns = 1'000'000'000 / hz;
+  session.time_ns = unix_time_ns();
+  session.start_ns = monotonic_ns();
+  target_period_ns = session.period_ns;
+  target_events = plan.events ? session.event_room : nullptr;
+  target.store(&session.table);
+  if (!timers.start({session.plan.signal, session.period_ns, plan.wall_clock})) {
+    target.store(nullptr);
+    return "no memory for timers";
+  }
+  phase = Phase::running;
+  if (plan.scan && keep(scan)) wake_keeper();
+  return nullptr;
+}
+
+bool stop_cpu_profile(CpuResult& result) {
+  Hold hold(session_lock);
+  if (phase != Phase::running) return false;
+  result.threads = timers.covered();
+  result.refused = timers.refused();
+  timers.stop();
+  target.store(nullptr);
+  drain();
+  phase = Phase::stopped;
+  result.table = &session.table;
+  result.events = session.plan.events ? session.event_room : nullptr;
+  uint64_t events = event_count.load();
+  result.event_count = events < kMaxEvents ? events : kMaxEvents;
+  result.period_ns = session.period_ns;
+  result.time_ns = session.time_ns;
+  result.duration_ns = monotonic_ns() - session.start_ns;
+  result.lost = session.table.dropped();
+  result.signal = session.plan.signal;
+  return true;
+}
+
+void finish_cpu_profile() {
+  Hold hold(session_lock);
+  if (phase == Phase::stopped) phase = Phase::idle;
+}
+
+bool cpu_profile_runs() {
+  return target.load(std::memory_order_relaxed) != nullptr;
+}
+
+void cpu_profile_new_thread() {
+  if (cpu_profile_runs()) timers.cover(current_tid());
+}
+
+void cpu_profile_forget() {
+  session_lock.reset();
+  timers.forget();
+  target.store(nullptr);
+  in_flight.store(0);
+  phase = Phase::idle;
+}
+
+bool make_cpu_profile(const CpuResult& result, Arena& arena, Profile& profile) {
+  size_t rows = 0;
+  SampleRow row;
+  for (uint32_t i = 0; i < result.table->rows(); ++i) rows += result.table->row(i, row);
+  profile.samples = arena.array<ProfileSample>(rows + 1);
+  if (profile.samples == nullptr) return false;
+  for (uint32_t i = 0; i < result.table->rows() && profile.count < rows; ++i) {
+    if (!result.table->row(i, row)) continue;
+    ProfileSample& sample = profile.samples[profile.count++];
+    sample.pcs = row.pcs;
+    sample.frames = row.frames;
+    sample.label = row.label;
+    sample.values[0] = row.count;
+    sample.values[1] = row.value;
+  }
+  profile.types[0] = {"samples", "count"};
+  profile.types[1] = {"cpu", "nanoseconds"};
+  profile.type_count = 2;
+  profile.period_type = {"cpu", "nanoseconds"};
+  profile.period = result.period_ns;
+  profile.time_ns = result.time_ns;
+  profile.duration_ns = result.duration_ns;
+  profile.exact_leaf = true;
+  auto* note = arena.array<char>(200);
+  if (note != nullptr && (result.lost > 0 || result.refused > 0 || result.signal != SIGPROF)) {
+    snprintf(note, 200, "assay: %lu samples lost, %u of %u threads without a timer, signal %d",
+             static_cast<unsigned long>(result.lost), result.refused, result.threads,
+             result.signal);
+    profile.comments[0] = note;
+  }
+  return true;
+}
+
+}  // namespace assay::inproc

@@ -1,0 +1,15 @@
+// CPUPROFILE and its relatives, as gperftools' libprofiler has them.
+//
+// CPUPROFILE=FILE profiles from the start to the exit; with CPUPROFILESIGNAL=N each arrival of the
+// signal starts or ends a profile, in FILE.0, FILE.1, … Also CPUPROFILE_FREQUENCY, _REALTIME,
+// _TIMER_SIGNAL (timers are per thread always). Handlers only ask; the keeper does the work.
+#pragma once
+
+namespace assay::inproc {
+
+void start_cpu_switch();
+void end_cpu_switch();
+void cpu_switch_in_child();
+void cpu_switch_in_daemon();
+
+}  // namespace assay::inproc

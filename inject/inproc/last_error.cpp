@@ -1,0 +1,35 @@
+#include "inject/inproc/last_error.h"
+
+#include <cstdarg>
+#include <cstdio>
+
+#include "inject/inproc/futex_lock.h"
+
+namespace assay::inproc {
+namespace {
+
+FutexLock error_lock;
+char error_text[256];  // guarded by error_lock
+
+}  // namespace
+
+int fail(const char* format, ...) {
+  Hold hold(error_lock);
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(error_text, sizeof error_text, format, arguments);
+  va_end(arguments);
+  return -1;
+}
+
+char* copy_last_error(char* text, size_t room) {
+  Hold hold(error_lock);
+  snprintf(text, room, "%s", error_text);
+  return text;
+}
+
+void forget_error_lock() {
+  error_lock.reset();
+}
+
+}  // namespace assay::inproc

@@ -1,0 +1,136 @@
+// A program with known behaviour, for the tests of libassay: threads that compute, allocate, fight
+// for a mutex, wait for a condition and for a semaphore; each kind in a function of its own.
+//
+// workload [--serve ADDRESS] [--threads N] [--seconds S] [--fork] [--fork-early]: prints "port N",
+// then works. Built with libassay.so (serves and labels), with libassay.a, and without either
+// (preloaded).
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <semaphore.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifdef WITH_ASSAY
+#include <assay/assay.hpp>
+#endif
+
+namespace {
+
+std::atomic<bool> done = false;
+std::mutex hot_mutex;
+std::mutex bell_mutex;
+std::condition_variable bell;
+sem_t turnstile;
+std::vector<std::unique_ptr<char[]>> kept;
+
+}  // namespace
+
+[[gnu::noinline]] uint64_t burn_cpu(long steps) {
+  uint64_t sum = 0;
+  for (long i = 0; i < steps; ++i) {
+    sum += static_cast<uint64_t>(i) * static_cast<uint64_t>(i);
+    asm volatile("" : "+r"(sum));
+  }
+  return sum;
+}
+
+[[gnu::noinline]] void hold_hot_mutex() {
+  std::lock_guard hold(hot_mutex);
+  burn_cpu(200'000);
+  asm volatile("");
+}
+
+[[gnu::noinline]] void keep_memory() {
+  kept.push_back(std::make_unique<char[]>(64 << 10));
+  kept.back()[0] = 1;
+}
+
+[[gnu::noinline]] void churn_memory() {
+  auto block = std::make_unique<char[]>(32 << 10);
+  block[1] = 2;
+  asm volatile("" : : "r"(block.get()) : "memory");
+}
+
+[[gnu::noinline]] void wait_for_bell() {
+  std::unique_lock lock(bell_mutex);
+  bell.wait_for(lock, std::chrono::milliseconds(20));
+}
+
+[[gnu::noinline]] void wait_at_turnstile() {
+  sem_wait(&turnstile);
+}
+
+void compute(int number) {
+#ifdef WITH_ASSAY
+  assay::label scope("worker", std::to_string(number));
+#else
+  (void)number;
+#endif
+  while (!done) {
+    {
+#ifdef WITH_ASSAY
+      assay::label inner("method", "burn");
+#endif
+      burn_cpu(500'000);
+    }
+    hold_hot_mutex();
+    for (int i = 0; i < 16; ++i) churn_memory();
+  }
+}
+
+int main(int argc, char** argv) {
+  std::string address;
+  int threads = 2;
+  double seconds = 60;
+  bool fork_child = false;
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    if (word == "--serve" && i + 1 < argc) address = argv[++i];
+    if (word == "--threads" && i + 1 < argc) threads = std::atoi(argv[++i]);
+    if (word == "--seconds" && i + 1 < argc) seconds = std::atof(argv[++i]);
+    if (word == "--fork") fork_child = true;
+  }
+  sem_init(&turnstile, 0, 0);
+#ifdef WITH_ASSAY
+  if (!address.empty()) {
+    int port = assay::serve(address);
+    if (port < 0) {
+      std::printf("error %s\n", assay::last_error().c_str());
+      return 1;
+    }
+    std::printf("port %d\n", port);
+    std::fflush(stdout);
+  }
+#endif
+  pid_t child = fork_child ? fork() : -1;
+  std::vector<std::thread> workers;
+  for (int i = 0; i < threads; ++i) workers.emplace_back(compute, i);
+  workers.emplace_back([] {
+    while (!done) wait_for_bell();
+  });
+  workers.emplace_back([] {
+    while (!done) wait_at_turnstile();
+  });
+  auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    if (kept.size() < 2000) keep_memory();
+    sem_post(&turnstile);
+  }
+  done = true;
+  sem_post(&turnstile);
+  for (std::thread& worker : workers) worker.join();
+  if (child > 0) waitpid(child, nullptr, 0);
+  std::printf("kept %zu\n", kept.size());
+  return 0;
+}

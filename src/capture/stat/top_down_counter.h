@@ -1,0 +1,40 @@
+// TopDownCounter: the events of a TopDownPlan, counted for a target's threads and all they create.
+//
+// A group that cannot be opened is left out; what level 2 needs may so be missing while level 1 is
+// there. Threads: one owner. Failures: no event of the first group can be opened.
+#pragma once
+
+#include <vector>
+
+#include <sys/types.h>
+
+#include "base/result.h"
+#include "capture/stat/top_down_plan.h"
+#include "os/counter_kernel.h"
+
+namespace assay::capture {
+
+class TopDownCounter {
+ public:
+  TopDownCounter(os::CounterKernel& kernel, TopDownPlan plan)
+      : kernel_(kernel), plan_(std::move(plan)) {}
+
+  Result<void> open(const std::vector<pid_t>& tids, bool user_only);
+  model::TopDownCounts read();
+
+ private:
+  struct Opened {
+    size_t group = 0, event = 0;
+    UniqueFd fd;
+  };
+
+  os::CounterKernel& kernel_;
+  TopDownPlan plan_;
+  std::vector<Opened> events_;
+};
+
+// What was counted between two readings.
+model::TopDownCounts top_down_between(const model::TopDownCounts& before,
+                                      const model::TopDownCounts& after);
+
+}  // namespace assay::capture

@@ -1,0 +1,114 @@
+#include "cli/comparison_output.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+
+#include "analysis/compare/read_runs.h"
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "formats/svg/compared_svg.h"
+#include "report/comparison.h"
+#include "report/comparison_html.h"
+
+namespace assay::cli {
+namespace {
+
+Result<ChangeLimit> parse_limit(const std::string& text) {
+  size_t sign = text.find_last_of("<>");  // names of locks may hold others
+  auto wrong = [&] {
+    return fail_with_remedy(fmt::format("--fail-on {}: not of the form MEASURE>+N%", text),
+                            "--fail-on 'cpu_per_request>+3%'");
+  };
+  if (sign == std::string::npos || sign == 0) return wrong();
+  ChangeLimit limit{text.substr(0, sign), text[sign] == '>', 0};
+  std::string number = text.substr(sign + 1);
+  if (number.ends_with('%')) number.pop_back();
+  if (number.starts_with('+')) number.erase(0, 1);
+  auto [end, status] = std::from_chars(number.data(), number.data() + number.size(), limit.percent);
+  if (status != std::errc() || end != number.data() + number.size()) return wrong();
+  return limit;
+}
+
+std::string svg_of(const ComparedRuns& compared) {
+  formats::Output output = formats::Output::to_memory();
+  formats::write_compared_svg(compared.tree, compared.comparison, output);
+  return output.text();
+}
+
+}  // namespace
+
+Result<std::vector<ChangeLimit>> parse_limits(const std::vector<std::string>& texts) {
+  std::vector<ChangeLimit> limits;
+  for (const std::string& text : texts) {
+    auto limit = parse_limit(text);
+    if (!limit) return std::unexpected(limit.error());
+    limits.push_back(*limit);
+  }
+  return limits;
+}
+
+Result<ComparedRuns> compare_files(const std::vector<std::string>& base,
+                                   const std::vector<std::string>& next, const std::string& per) {
+  ComparedRuns out;
+  std::vector<std::string> paths = base;
+  paths.insert(paths.end(), next.begin(), next.end());
+  auto runs = analysis::read_runs(paths, out.tree);
+  if (!runs) return std::unexpected(runs.error());
+  auto split = runs->begin() + static_cast<std::ptrdiff_t>(base.size());
+  analysis::CompareOptions options;
+  if (per == "request") options.per = analysis::Per::request;
+  if (per == "second") options.per = analysis::Per::second;
+  if (per == "share") options.per = analysis::Per::share;
+  auto compared =
+      analysis::compare(out.tree, {runs->begin(), split}, {split, runs->end()}, options);
+  if (!compared) return std::unexpected(compared.error());
+  out.comparison = std::move(*compared);
+  return out;
+}
+
+std::string render(const ComparedRuns& compared, const std::string& format, bool colour) {
+  const analysis::Comparison& comparison = compared.comparison;
+  if (format == "json") return report::render_comparison_json(comparison) + "\n";
+  if (format == "md") return report::render_comparison_markdown(comparison);
+  if (format == "svg") return svg_of(compared);
+  if (format == "html") return report::render_comparison_html(comparison, svg_of(compared));
+  report::Style style;
+  style.colour = colour;
+  return report::render_comparison_text(comparison, style);
+}
+
+int judge_limits(const analysis::Comparison& comparison, const std::vector<ChangeLimit>& limits) {
+  int code = kDone;
+  for (const ChangeLimit& limit : limits) {
+    auto measure = std::ranges::find(comparison.measures, limit.measure, &analysis::Measure::id);
+    if (measure == comparison.measures.end()) {
+      return print_error(
+          Error{fmt::format("--fail-on: these runs have no measure {}", limit.measure),
+                "--format json lists them", 0});
+    }
+    double change = (measure->ratio - 1) * 100;
+    bool shown = limit.above ? measure->outcome == analysis::Outcome::higher
+                             : measure->outcome == analysis::Outcome::lower;
+    bool beyond = limit.above ? change > limit.percent : change < limit.percent;
+    if (shown && beyond) {
+      say(stderr, "assay: {} changed by {:+.1f} %, beyond {:+.1f} %\n", limit.measure, change,
+          limit.percent);
+      code = kFailedOn;
+    } else if (beyond) {
+      say(stderr, "assay: {} differs by {:+.1f} %, but these runs do not show a change{}\n",
+          limit.measure, change, comparison.descriptive ? ": record at least two a side" : "");
+    }
+  }
+  return code;
+}
+
+Result<void> write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file) return fail("cannot write {}", path);
+  return {};
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,39 @@
+// What `assay diff` and `assay ab` share: reading runs, the formats of a comparison, --fail-on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/compare/compare.h"
+#include "base/result.h"
+
+namespace assay::cli {
+
+inline constexpr int kFailedOn = 3;  // exit status: a limit of --fail-on was passed
+
+// "cpu_per_request>+3%"
+struct ChangeLimit {
+  std::string measure;
+  bool above = true;
+  double percent = 0;
+};
+Result<std::vector<ChangeLimit>> parse_limits(const std::vector<std::string>& texts);
+
+// The comparison and what its pictures are drawn from.
+struct ComparedRuns {
+  analysis::UnionTree tree;
+  analysis::Comparison comparison;
+};
+// `per`: "request", "second", "share", or empty for what fits.
+Result<ComparedRuns> compare_files(const std::vector<std::string>& base,
+                                   const std::vector<std::string>& next, const std::string& per);
+
+// `format`: "text", "md", "json", "html", "svg".
+std::string render(const ComparedRuns& compared, const std::string& format, bool colour);
+
+// Says which limits were passed; kDone, kFailedOn, or kFailed for a measure that is not there.
+int judge_limits(const analysis::Comparison& comparison, const std::vector<ChangeLimit>& limits);
+
+Result<void> write_file(const std::string& path, const std::string& text);
+
+}  // namespace assay::cli

@@ -1,0 +1,25 @@
+// TopDownCounts: the counters that say what a CPU's issue slots were used for, as they were read.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace assay::model {
+
+enum class TopDownMethod : uint8_t {
+  none,
+  intel_metrics,  // Ice Lake and later: the hardware divides the slots itself
+  intel_slots,    // before: from bubbles and issued slots
+  zen,            // Zen 4 and later
+};
+
+struct TopDownCounts {
+  TopDownMethod method = TopDownMethod::none;
+  double slots_per_cycle = 0;            // Zen
+  std::map<std::string, double> values;  // by event, scaled to the whole time
+  double counted_share = 1;              // of the time, of the group counted least
+  std::string problem;                   // why there are none
+};
+
+}  // namespace assay::model

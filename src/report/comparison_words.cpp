@@ -1,0 +1,87 @@
+#include "report/comparison_words.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace assay::report {
+
+using analysis::Change;
+using analysis::ChangeKind;
+using analysis::Comparison;
+using analysis::Measure;
+using analysis::Outcome;
+
+std::string change_text(double ratio) {
+  if (ratio >= 10) return fmt::format("×{:.0f}", ratio);
+  return fmt::format("{:+.1f} %", (ratio - 1) * 100);
+}
+
+std::string interval_text(const Measure& measure) {
+  if (!std::isfinite(measure.low) || !std::isfinite(measure.high) || measure.high > 1e6) return "";
+  return fmt::format("{} … {}", change_text(measure.low), change_text(measure.high));
+}
+
+std::string_view outcome_text(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::higher:
+      return "higher";
+    case Outcome::lower:
+      return "lower";
+    case Outcome::no_change:
+      return "no change";
+    case Outcome::undecided:
+      return "not shown";
+    case Outcome::descriptive:
+      return "";
+  }
+  return "";
+}
+
+std::string_view kind_text(ChangeKind kind) {
+  switch (kind) {
+    case ChangeKind::changed:
+      return "changed";
+    case ChangeKind::appeared:
+      return "new";
+    case ChangeKind::vanished:
+      return "vanished";
+    case ChangeKind::moved:
+      return "moved";
+  }
+  return "";
+}
+
+std::string number(double value) {
+  if (value >= 1000) return fmt::format("{:.0f}", value);
+  return fmt::format("{:.4g}", value);
+}
+
+std::string runs_text(const analysis::Side& side) {
+  if (side.runs.size() == 1) return side.runs.front().path;
+  return fmt::format("{} runs: {} …", side.runs.size(), side.runs.front().path);
+}
+
+std::string what_text(const Change& change) {
+  if (change.kind == ChangeKind::moved)
+    return fmt::format("only moved between it and {}", change.partner);
+  if (change.kind != ChangeKind::changed) return std::string(kind_text(change.kind));
+  return change.with_callees ? "with all that it calls: called more or less often" : "its own time";
+}
+
+std::string changes_heading(const Comparison& comparison) {
+  if (comparison.descriptive) return "one run on a side: the largest differences, not findings";
+  return fmt::format(
+      "{} functions tested together at 5 % false discoveries; changes beyond ±{:.1f} %",
+      comparison.functions_tested, comparison.floor * 100);
+}
+
+std::string verdict_text(const analysis::SideVerdict& verdict) {
+  if (verdict.kind.empty()) return "";
+  std::string agree = verdict.agreeing == verdict.runs
+                          ? ""
+                          : fmt::format(" (in {} of {} runs)", verdict.agreeing, verdict.runs);
+  return fmt::format("{}{}: {}", verdict.kind, agree, verdict.sentence);
+}
+
+}  // namespace assay::report
