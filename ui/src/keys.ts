@@ -5,7 +5,7 @@ import { kTabs, type Store } from "./state.ts";
 import { toggleTheme } from "./theme.ts";
 
 export const kKeys: [keys: string, meaning: string][] = [
-  ["1 … 9, -", "the tabs: flame, time order, top, locks, waits, categories, findings, source, counters; - is the difference"],
+  ["1 … 9, =, -", "the tabs: flame, time order, top, locks, waits, categories, findings, source, counters; = is the heap, - the difference"],
   ["/", "search; Enter keeps it, Escape clears it. /text/ is a regular expression"],
   ["o", "on-CPU, off-CPU, wall time"],
   ["v", "invert: leaves first"],
@@ -49,6 +49,7 @@ export function installKeys(store: Store, run: RunSource, actions: Actions): () 
     l: () => document.querySelector<HTMLElement>("#fold-time")?.click(),
     "0": () => store.set({ zoom: "", from: 0, to: 0, baseFrom: 0, baseTo: 0, threads: null, search: "", only: "", pivot: -1 }),
     "-": () => store.set({ tab: "diff" }),
+    "=": () => store.set({ tab: "heap" }),
     t: () => {
       toggleTheme();
       actions.theme();

@@ -4,7 +4,7 @@
 import type { Metric } from "./data/states.ts";
 
 export const kTabs = [
-  "flame", "order", "top", "locks", "waits", "categories", "findings", "source", "counters", "diff",
+  "flame", "order", "top", "locks", "waits", "categories", "findings", "source", "counters", "heap", "diff",
 ] as const;
 export type Tab = (typeof kTabs)[number];
 

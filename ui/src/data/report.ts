@@ -88,6 +88,38 @@ export function pendingReport(windowNs: number): Report {
   };
 }
 
+export interface HeapAmount {
+  bytes: number;
+  bytes_error: number;
+  objects: number;
+  objects_error: number;
+  samples: number;
+}
+export interface HeapSite {
+  function: string;
+  module: string;
+  file?: string;
+  line?: number;
+  live: HeapAmount;
+  allocated: HeapAmount;
+  old: HeapAmount;
+  freed_share: number;
+  median_lifetime_ns: number;
+  growth_bytes_per_s: number;
+  leaks: boolean;
+  frames: Frame[];
+}
+export interface HeapReport {
+  window_ns: number;
+  live: HeapAmount;
+  allocated: HeapAmount;
+  peak_bytes: number;
+  peak_ns: number;
+  young_ns: number;
+  timeline: { time_ns: number; live_bytes: number; live_objects: number }[];
+  sites: HeapSite[];
+}
+
 export interface Report {
   assay_version: string;
   run: string;
@@ -105,6 +137,7 @@ export interface Report {
   thread_time: Split;
   verdict?: Verdict;
   findings?: Finding[];
+  heap?: HeapReport | null;
   categories?: Category[];
   locks?: Record<string, unknown>[];
   not_bottlenecks?: { what: string; text: string; share?: number }[];

@@ -8,6 +8,7 @@ import { CountersTab } from "./counters_tab.tsx";
 import { DiffTab } from "./diff_tab.tsx";
 import { FindingsTab } from "./findings_tab.tsx";
 import { FlameTab } from "./flame_tab.tsx";
+import { HeapTab } from "./heap_tab.tsx";
 import { LocksTab } from "./locks_tab.tsx";
 import { OrderTab } from "./order_tab.tsx";
 import { SourceTab } from "./source_tab.tsx";
@@ -24,6 +25,7 @@ const kPanels: Record<Tab, [title: string, panel: ComponentType]> = {
   findings: ["Findings", FindingsTab],
   source: ["Source", SourceTab],
   counters: ["Counters", CountersTab],
+  heap: ["Heap", HeapTab],
   diff: ["Diff", DiffTab],
 };
 
@@ -42,7 +44,7 @@ export function Tabs() {
     <div class="tabs" role="tablist" aria-label="Views" onKeyDown={onKey}>
       {kTabs.map((tab, i) => (
         <button key={tab} id={`tab-${tab}`} role="tab" aria-selected={state.tab === tab} tabIndex={state.tab === tab ? 0 : -1}
-                aria-controls="panel" class={state.tab === tab ? "on" : ""} title={`${kPanels[tab][0]} (${i < 9 ? i + 1 : "-"})`}
+                aria-controls="panel" class={state.tab === tab ? "on" : ""} title={`${kPanels[tab][0]} (${i < 9 ? i + 1 : tab === "heap" ? "=" : "-"})`}
                 onClick={() => store.set({ tab })}>
           {kPanels[tab][0]}{counts[tab] ? <span class="badge">{counts[tab]}</span> : null}
         </button>
