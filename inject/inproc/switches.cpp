@@ -19,6 +19,8 @@
 namespace assay::inproc {
 namespace {
 
+constexpr const char* kServedMark = "ASSAY_HTTP_SERVED";
+
 char http_address[256];
 int serve_attempts;
 
@@ -40,9 +42,15 @@ void serve() {
   const char* wanted = getenv("ASSAY_HTTP");
   if (wanted == nullptr || wanted[0] == 0) return;
   expand(wanted, http_address, sizeof http_address);
-  if (assay_serve(http_address, nullptr) >= 0) return;
+  // A process that the serving one started inherits the address and finds it taken: that is no
+  // news.
+  bool inherited = getenv(kServedMark) != nullptr;
+  if (assay_serve(http_address, nullptr) >= 0) {
+    setenv(kServedMark, "1", 1);
+    return;
+  }
   char sentence[256];
-  say("%s", copy_last_error(sentence, sizeof sentence));
+  if (!inherited) say("%s", copy_last_error(sentence, sizeof sentence));
 }
 
 // A daemon's parent holds the port until it is gone.
