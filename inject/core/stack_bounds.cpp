@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -21,7 +22,7 @@ namespace {
 constexpr uintptr_t kPageBytes = 4096;
 constexpr size_t kDescriptorBytes = 2048;        // how far into the thread's descriptor to look
 constexpr uintptr_t kMaxMainStack = 128u << 20;  // the kernel keeps at least this free for it
-constexpr uint32_t kMapReadsPerSecond = 100;
+constexpr uint32_t kMapReadsPerSecond = 200;
 
 std::atomic<uint32_t> stack_field{0};  // offset of {stack block, its size} in the descriptor
 
@@ -124,13 +125,23 @@ StackBounds stack_of_descriptor(uintptr_t sp) {
   return {words[0], self, true};
 }
 
+// The kernel knows the stack that a signal handler runs on.
+StackBounds signal_stack(uintptr_t sp) {
+  stack_t stack{};
+  if (is_error(raw_syscall(SYS_sigaltstack, 0, reinterpret_cast<long>(&stack)))) return {};
+  uintptr_t low = reinterpret_cast<uintptr_t>(stack.ss_sp);
+  if ((stack.ss_flags & SS_DISABLE) || sp < low || sp - low >= stack.ss_size) return {};
+  return {low, low + stack.ss_size};
+}
+
 }  // namespace
 
 StackBounds find_stack(uintptr_t sp) {
   uintptr_t end = reinterpret_cast<uintptr_t>(__libc_stack_end);
   if (sp < end && end - sp < main_stack_bytes()) return {sp, end + sizeof(uintptr_t), true};
-  StackBounds own = stack_of_descriptor(sp);
-  return own.high ? own : stack_in_maps(sp);
+  StackBounds found = stack_of_descriptor(sp);
+  if (!found.high) found = signal_stack(sp);
+  return found.high ? found : stack_in_maps(sp);
 }
 
 bool learn_thread_layout() {

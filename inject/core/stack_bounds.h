@@ -2,7 +2,7 @@
 //
 // The main thread's by __libc_stack_end and the limit; another thread's from its descriptor, at a
 // place that learn_thread_layout finds once by comparing with pthread_getattr_np (which allocates);
-// anything else (a coroutine's, an alternate signal stack, an unknown libc) by reading
+// a signal's by asking the kernel; anything else (a coroutine's, an unknown libc's) by reading
 // /proc/self/maps, a bounded number of times a second. Async-signal-safe but for
 // learn_thread_layout. Any thread.
 #pragma once

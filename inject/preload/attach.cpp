@@ -4,8 +4,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include <dlfcn.h>
-#include <link.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -86,24 +84,6 @@ void restore_everything() {
   restore_slots(mmap_hooks());
 }
 
-// An allocator that is part of the program itself is called directly: there is no slot to hook.
-bool allocator_is_in_program() {
-  Dl_info info;
-  uintptr_t program = 0;
-  dl_iterate_phdr(
-      [](dl_phdr_info* object, size_t, void* data) {
-        for (size_t i = 0; i < object->dlpi_phnum; ++i) {
-          if (object->dlpi_phdr[i].p_type != PT_LOAD) continue;
-          *static_cast<uintptr_t*>(data) = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
-          break;
-        }
-        return 1;  // the first object is the program
-      },
-      &program);
-  return dladdr(reinterpret_cast<void*>(real.malloc), &info) &&
-         reinterpret_cast<uintptr_t>(info.dli_fbase) == program;
-}
-
 // An allocation that libc makes itself must come by.
 bool probe_arrives() {
   thread_state.is_busy = false;
@@ -120,7 +100,7 @@ bool probe_arrives() {
 }
 
 int attach_slots() {
-  if (allocator_is_in_program()) {
+  if (is_allocator_in_program()) {  // which calls it directly: there is no slot to hook
     channel_writer.set_problem(HeapProblem::static_allocator);
     return static_cast<int>(HeapProblem::static_allocator);
   }

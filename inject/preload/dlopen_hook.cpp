@@ -2,8 +2,7 @@
 
 #include <cstring>
 
-#include <dlfcn.h>
-
+#include "inject/preload/loaded_object.h"
 #include "inject/preload/thread_state.h"
 
 namespace assay::inject {
@@ -88,7 +87,7 @@ const Hook kHooks[] = {{"dlopen", reinterpret_cast<void*>(assay_hook_dlopen), &a
 }  // namespace
 
 void find_dlopen() {
-  if (!assay_real_dlopen) assay_real_dlopen = dlsym(RTLD_DEFAULT, "dlopen");
+  if (!assay_real_dlopen) assay_real_dlopen = find_definition("dlopen").at;
 }
 
 HookList dlopen_hooks() {

@@ -9,7 +9,6 @@
 #include "inject/core/stack_bounds.h"
 #include "inject/core/stack_walk.h"
 #include "inject/core/syscalls.h"
-#include "inject/preload/boot_memory.h"
 #include "inject/preload/channel_writer.h"
 #include "inject/preload/dlopen_hook.h"
 #include "inject/preload/exponential.h"
@@ -169,11 +168,9 @@ bool forget_sample(void* at, LiveEntry& out) {
   return true;
 }
 
-bool look_at_free(void* at) {
-  if (is_boot_memory(at)) return true;
+void look_at_free(void* at) {
   LiveEntry entry;
   forget_sample(at, entry);
-  return false;
 }
 
 void forget_live_samples() {

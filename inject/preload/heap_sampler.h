@@ -24,15 +24,14 @@ inline constexpr uint32_t kMaxSamplesPerCore = 200;
 // returns to.
 void look_at_allocation(void* at, size_t bytes, HeapFunction function, const void* caller);
 
-// `at` is about to be freed and the filter says that it may be known. True: it is a pointer of the
-// first moments (boot_memory.h) and must not reach the allocator.
-bool look_at_free(void* at);
+// `at` is about to be freed and the filter says that it may be sampled.
+void look_at_free(void* at);
 
 // Takes a sampled block out, tells its end, and says what it was. False: it was none.
 bool forget_sample(void* at, struct LiveEntry& out);
 
-// Samples this very allocation, whatever is left to count: the probe after attaching, and a realloc
-// that failed and left a sampled block where it was.
+// Samples this very allocation, whatever is left to count: a realloc failed and left a sampled
+// block where it was.
 void sample_allocation(void* at, size_t bytes, HeapFunction function, const void* caller);
 
 // Forgets every sampled address. In a forked child, or after detaching.

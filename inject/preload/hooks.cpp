@@ -1,9 +1,7 @@
 #include "inject/preload/hooks.h"
 
 #include <cstdint>
-#include <cstring>
 
-#include "inject/preload/boot_memory.h"
 #include "inject/preload/heap_sampler.h"
 #include "inject/preload/live_table.h"
 #include "inject/preload/real_allocator.h"
@@ -22,19 +20,12 @@ __attribute__((noinline)) void* sampled(void* at, size_t bytes, HeapFunction fun
 }
 
 __attribute__((noinline)) void free_known(void* at) {
-  if (!look_at_free(at)) real.free(at);
-}
-
-__attribute__((noinline)) void* realloc_boot(void* at, size_t bytes) {
-  void* moved = real.malloc(bytes);
-  size_t old = boot_bytes(at);
-  if (moved) std::memcpy(moved, at, old < bytes ? old : bytes);
-  return moved;
+  look_at_free(at);
+  real.free(at);
 }
 
 // A block that may be sampled: its end is told before the allocator may give it to somebody else.
 __attribute__((noinline)) void* realloc_known(void* at, size_t bytes, const void* caller) {
-  if (is_boot_memory(at)) return realloc_boot(at, bytes);
   LiveEntry before;
   bool was_sampled = forget_sample(at, before);
   void* moved = real.realloc(at, bytes);
@@ -155,6 +146,10 @@ const Hook kHooks[] = {
 
 HookList all_hooks() {
   return {kHooks, sizeof kHooks / sizeof *kHooks};
+}
+
+const void* own_code() {
+  return reinterpret_cast<const void*>(assay_hook_malloc);
 }
 
 bool is_own_hook(const void* function) {

@@ -25,5 +25,7 @@ HookList all_hooks();
 
 // Is it one of ours?
 bool is_own_hook(const void* function);
+// An address inside the object that the hooks are in.
+const void* own_code();
 
 }  // namespace assay::inject

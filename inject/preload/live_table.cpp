@@ -40,10 +40,6 @@ void LiveTable::count_out(const void* address) {
   entries_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void LiveTable::mark(const void* address) {
-  count_in(address);
-}
-
 bool LiveTable::insert(const void* address, const LiveEntry& entry) {
   size_t first = bucket(address);
   for (size_t i = first; i < first + kBucketSlots; ++i) {

@@ -30,7 +30,7 @@ class LiveTable {
   // Maps the memory; again: nothing. False: none to be had.
   bool prepare();
 
-  // May `address` be in the table (or marked)? Cheap; false is certain.
+  // May `address` be in the table? Cheap; false is certain.
   bool may_hold(const void* address) const {
     if (__builtin_expect(entries_.load(std::memory_order_relaxed) == 0, 1)) return false;
     return filter_[filter_index(address)].load(std::memory_order_relaxed) != 0;
@@ -38,9 +38,6 @@ class LiveTable {
 
   bool insert(const void* address, const LiveEntry& entry);
   bool take(const void* address, LiveEntry& out);
-
-  // A pointer that frees must look at although it was never sampled.
-  void mark(const void* address);
 
   // Calls `each` with what was taken out.
   template <class Each>
@@ -68,7 +65,7 @@ class LiveTable {
   void count_in(const void* address);
   void count_out(const void* address);
 
-  std::atomic<size_t> entries_{0};  // marks too
+  std::atomic<size_t> entries_{0};
   std::atomic<uint8_t> filter_[size_t{1} << kFilterBits] = {};
   std::atomic<uint64_t>* keys_ = nullptr;
   LiveEntry* entries_at_ = nullptr;

@@ -4,12 +4,12 @@
 #include <cerrno>
 #include <cstdint>
 
-#include <dlfcn.h>
 #include <sys/syscall.h>
 
 #include "inject/core/syscalls.h"
 #include "inject/preload/heap_sampler.h"
 #include "inject/preload/live_table.h"
+#include "inject/preload/loaded_object.h"
 #include "inject/preload/thread_state.h"
 
 namespace {
@@ -68,7 +68,7 @@ const Hook kHooks[] = {
 
 void set_mmap_sampling(bool wanted) {
   for (const Hook& hook : kHooks) {
-    if (wanted && !*hook.real) *hook.real = dlsym(RTLD_DEFAULT, hook.name);
+    if (wanted && !*hook.real) *hook.real = find_definition(hook.name).at;
   }
   is_wanted.store(wanted, std::memory_order_relaxed);
 }

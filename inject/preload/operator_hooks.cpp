@@ -2,10 +2,9 @@
 
 #include <cstdint>
 
-#include <dlfcn.h>
-
 #include "inject/preload/heap_sampler.h"
 #include "inject/preload/live_table.h"
+#include "inject/preload/loaded_object.h"
 #include "inject/preload/real_allocator.h"
 #include "inject/preload/thread_state.h"
 
@@ -32,7 +31,7 @@ void* hook_new(size_t bytes, uintptr_t a, uintptr_t b) {
 
 template <size_t kIndex>
 void hook_delete(void* at, uintptr_t a, uintptr_t b) {
-  if (__builtin_expect(live_table.may_hold(at), 0) && look_at_free(at)) return;
+  if (__builtin_expect(live_table.may_hold(at), 0)) look_at_free(at);
   reinterpret_cast<Delete>(real_operators[kIndex])(at, a, b);
 }
 
@@ -66,22 +65,15 @@ const Hook kOperators[] = {
 }  // namespace
 
 HookList find_operator_hooks() {
-  Dl_info allocator, operators;
-  void* operator_new = dlsym(RTLD_DEFAULT, "_Znwm");
-  bool is_own = operator_new && dladdr(operator_new, &operators) &&
-                dladdr(reinterpret_cast<void*>(real.malloc), &allocator) &&
-                operators.dli_fbase == allocator.dli_fbase;
-  if (is_own) {
-    for (const Hook& hook : kOperators) {
-      void* at = dlsym(RTLD_DEFAULT, hook.name);
-      Dl_info info;
-      // Each must be the allocator's too: a program may replace one form and not another.
-      bool is_same = at && dladdr(at, &info) && info.dli_fbase == allocator.dli_fbase;
-      *hook.real = is_same ? at : nullptr;
-    }
+  Definition allocator = find_definition("malloc", is_interposed() ? own_code() : nullptr);
+  Definition operators = find_definition("_Znwm");
+  if (!operators.at || operators.object != allocator.object) return {kOperators, 0};
+  for (const Hook& hook : kOperators) {
+    // Each must be the allocator's too: a program may replace one form and not another.
+    Definition found = find_definition(hook.name);
+    *hook.real = found.object == allocator.object ? found.at : nullptr;
   }
-  dlerror();
-  return is_own ? HookList{kOperators, kNews + kDeletes} : HookList{kOperators, 0};
+  return {kOperators, kNews + kDeletes};
 }
 
 }  // namespace assay::inject

@@ -2,8 +2,7 @@
 
 #include <atomic>
 
-#include <dlfcn.h>
-#include <link.h>
+#include "inject/preload/loaded_object.h"
 
 namespace assay::inject {
 
@@ -39,18 +38,11 @@ bool is_operator_new(uintptr_t pc) {
 
 void find_operator_new() {
   for (size_t i = 0; i < kFunctions; ++i) {
-    void* at = dlsym(RTLD_DEFAULT, kNames[i]);
-    Dl_info info;
-    const ElfW(Sym)* symbol = nullptr;
-    if (!at ||
-        !dladdr1(at, &info, reinterpret_cast<void**>(const_cast<ElfW(Sym)**>(&symbol)),
-                 RTLD_DL_SYMENT) ||
-        !symbol)
-      continue;
-    ranges[i].begin.store(reinterpret_cast<uintptr_t>(at), std::memory_order_relaxed);
-    ranges[i].bytes.store(symbol->st_size, std::memory_order_relaxed);
+    Definition found = find_definition(kNames[i]);
+    if (!found.at) continue;
+    ranges[i].begin.store(reinterpret_cast<uintptr_t>(found.at), std::memory_order_relaxed);
+    ranges[i].bytes.store(found.bytes, std::memory_order_relaxed);
   }
-  dlerror();  // in a program without C++ the message is ours, not the program's
 }
 
 uint32_t operator_new_frames(const uintptr_t* pcs, uint32_t frames) {

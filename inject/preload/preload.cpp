@@ -71,7 +71,9 @@ void after_fork_in_child() {
 
 __attribute__((constructor)) void start() {
   const char* path = secure_getenv("ASSAY_HEAP_CHANNEL");
-  if (!path || strlen(path) >= kMaxPath || !is_interposed()) return;
+  if (!path || strlen(path) >= kMaxPath) return;
+  bool has_own_allocator = is_allocator_in_program();
+  if (!has_own_allocator && !is_interposed()) return;  // loaded late, by an injector
   memcpy(channel_path, path, strlen(path) + 1);
   own_ring_bytes = number_from("ASSAY_HEAP_RING", kDefaultRingBytes);
   own_rate_bytes = number_from("ASSAY_HEAP_RATE", kDefaultHeapRateBytes);
@@ -81,6 +83,7 @@ __attribute__((constructor)) void start() {
   prepare_stack_walk();
   pthread_atfork(nullptr, nullptr, after_fork_in_child);
   open_channel();
+  if (has_own_allocator) channel_writer.set_problem(HeapProblem::static_allocator);
   thread_state.is_busy = false;
   thread_state.bytes_left = 0;  // look again at the next allocation
 }

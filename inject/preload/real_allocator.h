@@ -1,9 +1,9 @@
 // The allocation functions that the hooks stand before: the next ones in the program's search order
 // when the library is preloaded or linked, the ones that the program uses when it is attached.
 //
-// Until they are looked up each pointer leads to a function that does so; the lookup may allocate,
-// from boot memory. Looked up at the first allocation of a process, or by attaching, before other
-// threads come here.
+// Until they are looked up each pointer leads to a function that does so. The lookup
+// (loaded_object.h) does not allocate, so the first allocation of a process may cause it. Happens
+// there, or when attaching, before other threads come here.
 #pragma once
 
 #include <cstddef>
@@ -29,5 +29,7 @@ void resolve_real_allocator();
 
 // Does the program's own malloc lead to our hooks?
 bool is_interposed();
+// Is the allocator part of the main program, which then calls it without asking us?
+bool is_allocator_in_program();
 
 }  // namespace assay::inject
