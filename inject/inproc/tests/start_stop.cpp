@@ -1,7 +1,9 @@
-// Starts and stops CPU profiles as fast as it can while threads compute, allocate, sleep, come and go.
+// Starts and stops CPU profiles as fast as it can while threads compute, allocate, sleep, come and
+// go.
 //
-// start_stop N: N profiles; prints "done N samples S errno-changes E". `start_stop N host-sigprof` also has
-// an own SIGPROF handler and timer, and prints how often they ran. Exit 0: nothing went wrong.
+// start_stop N: N profiles; prints "done N samples S errno-changes E". `start_stop N host-sigprof`
+// also has an own SIGPROF handler and timer, and prints how often they ran. Exit 0: nothing went
+// wrong.
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -11,10 +13,9 @@
 #include <thread>
 #include <vector>
 
+#include <assay/assay.h>
 #include <sys/time.h>
 #include <unistd.h>
-
-#include <assay/assay.h>
 
 namespace {
 
