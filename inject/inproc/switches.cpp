@@ -19,6 +19,10 @@
 namespace assay::inproc {
 namespace {
 
+// Which process has taken these switches: the environment is inherited, and libassay may be there
+// twice (linked as libassay.a and preloaded).
+constexpr const char* kOwnerMark = "ASSAY_PID";
+
 char http_address[256];
 int serve_attempts;
 
@@ -36,13 +40,15 @@ void expand(const char* from, char* to, size_t room) {
   to[made] = 0;
 }
 
-void serve() {
+void serve(bool inherited) {
   const char* wanted = getenv("ASSAY_HTTP");
   if (wanted == nullptr || wanted[0] == 0) return;
   expand(wanted, http_address, sizeof http_address);
   if (assay_serve(http_address, nullptr) >= 0) return;
+  // A process that the serving one started inherits the address and finds it taken: that is no
+  // news.
   char sentence[256];
-  say("%s", copy_last_error(sentence, sizeof sentence));
+  if (!inherited) say("%s", copy_last_error(sentence, sizeof sentence));
 }
 
 // A daemon's parent holds the port until it is gone.
@@ -61,9 +67,19 @@ int64_t serve_again() {
 }  // namespace
 
 void start_switches() {
+  bool wanted = false;
+  for (const char* name : {"CPUPROFILE", "HEAPPROFILE", "ASSAY_HTTP"})
+    wanted = wanted || getenv(name) != nullptr;
+  if (!wanted) return;
+  const char* owner = getenv(kOwnerMark);
+  if (owner != nullptr && std::atoi(owner) == getpid()) return;
+  char own[16];
+  snprintf(own, sizeof own, "%d", getpid());
+  bool inherited = owner != nullptr;
+  setenv(kOwnerMark, own, 1);
   start_cpu_switch();
   start_heap_switch();
-  serve();
+  serve(inherited);
 }
 
 void end_switches() {

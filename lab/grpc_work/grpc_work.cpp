@@ -6,10 +6,13 @@
 #include <mutex>
 #include <string>
 
+#include <assay/assay.hpp>
+
 #include "lab.grpc.pb.h"
 #include "lab/common/grpc_host.h"
 #include "lab/common/keep.h"
 #include "lab/common/options.h"
+#include "lab/common/pprof.h"
 #include "lab/common/process.h"
 
 namespace {
@@ -75,6 +78,7 @@ class Greeter final : public lab::Greeter::Service {
 
   grpc::Status SayHello(grpc::ServerContext*, const lab::HelloRequest* request,
                         lab::HelloReply* reply) override {
+    assay::label scope("method", "SayHello");
     reply->set_sum(sum_of_squares(iterations_));
     counter_.count(events_);
     for (long i = 0; i < copies_; ++i) copy_payload();
@@ -107,8 +111,10 @@ int main(int argc, char** argv) {
   options.fault("work", 1'000'000'000, "more steps of work per call");
   options.fault("counter", 100, "percent of the events counted in one number behind one mutex");
   options.fault("copies", 10'000, "needless copies of the payload per call");
+  lab::declare_pprof(options);
   options.parse(argc, argv);
   sigset_t signals = lab::block_signals();
+  lab::serve_pprof(options, 0);
 
   Greeter greeter(options);
   grpc::ServerBuilder builder;

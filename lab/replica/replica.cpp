@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "lab/common/options.h"
+#include "lab/common/pprof.h"
 #include "lab/common/process.h"
 #include "lab/replica/follower.h"
 #include "lab/replica/leader.h"
@@ -35,6 +36,7 @@ lab::Options declare_options() {
   options.fault("lock", 100, "percent of a descriptor's work and pause under one lock");
   options.fault("slow", 10'000'000, "microseconds that followers wait before they acknowledge");
   options.fault("alloc", 1'000'000, "heap blocks per command");
+  lab::declare_pprof(options);
   return options;
 }
 
@@ -109,6 +111,7 @@ int main(int argc, char** argv) {
   options.parse(argc, argv);
   int id = static_cast<int>(options.number("id"));
   if (id < 0) return launch(options);
+  lab::serve_pprof(options, id);
   int listener = static_cast<int>(options.number("listen-fd"));
   fcntl(listener, F_SETFD, FD_CLOEXEC);
   const std::string& directory = options.text("dir");
