@@ -145,6 +145,10 @@ test("search: share and marked frames", async ({ browser, served, known }) => {
   await page.until(`/\\d %/.test(document.querySelector(".search-share")?.innerText ?? "")`);
   await page.key("Enter");
   assert.match(await hash(page), /search=/);
+  await page.eval(`document.activeElement.blur()`);
+  await page.key("n");
+  const selected = `document.querySelector('#flame-path [aria-selected="true"]')?.innerText ?? ""`;
+  await page.until(`(${selected}).includes(${JSON.stringify(known)})`);
   await page.eval(`document.querySelector("#search").focus()`);
   await page.key("Escape");
   await page.until(`!location.hash.includes("search=")`);

@@ -7,6 +7,7 @@ import { toggleTheme } from "./theme.ts";
 export const kKeys: [keys: string, meaning: string][] = [
   ["1 … 9, =, -", "the tabs: flame, time order, top, locks, waits, categories, findings, source, counters; = is the heap, - the difference"],
   ["/", "search; Enter keeps it, Escape clears it. /text/ is a regular expression"],
+  ["n, N", "the next, the previous frame that the search found"],
   ["o", "on-CPU, off-CPU, wall time"],
   ["v", "invert: leaves first"],
   ["r", "recursion collapsed"],
@@ -24,6 +25,9 @@ export const kKeys: [keys: string, meaning: string][] = [
   ["?", "this list"],
 ];
 
+// Sent to the flame graph; its detail is 1 or −1.
+export const kNextFound = "assay-next-found";
+
 interface Actions {
   help: (shown: boolean | ((old: boolean) => boolean)) => void;
   theme: () => void;
@@ -36,9 +40,15 @@ function isTyping(target: EventTarget | null): boolean {
 
 export function installKeys(store: Store, run: RunSource, actions: Actions): () => void {
   const nextOf = <T>(list: readonly T[], now: T): T => list[(list.indexOf(now) + 1) % list.length];
+  const nextFound = (step: number): void => {
+    if (store.get().tab !== "flame") store.set({ tab: "flame" });
+    window.dispatchEvent(new CustomEvent<number>(kNextFound, { detail: step }));
+  };
   const bindings: Record<string, () => void> = {
     "/": () => document.querySelector<HTMLInputElement>("#search")?.focus(),
     "?": () => actions.help((old) => !old),
+    n: () => nextFound(1),
+    N: () => nextFound(-1),
     o: () => store.set({ metric: nextOf(["cpu", "off", "wall"] as const, store.get().metric), only: "", zoom: "" }),
     v: () => store.set({ inverted: !store.get().inverted, zoom: "", tab: "flame" }),
     r: () => store.set({ collapse: !store.get().collapse, zoom: "" }),

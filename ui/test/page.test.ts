@@ -6,7 +6,7 @@ import { moveWeights, uniteTrees } from "../src/data/union_tree.ts";
 import { Weights } from "../src/data/weights.ts";
 import { diffRows, zScore } from "../src/diff.ts";
 import { escapeXml, foldedText, pprofBytes, speedscopeText, svgText } from "../src/export.ts";
-import { calleeFrames, callerFrames, childrenOf, encodePath, findPath, framesByPart, invertedFrames, mergedFrames,
+import { calleeFrames, callerFrames, childrenOf, encodePath, findPath, foundFrames, framesByPart, invertedFrames, mergedFrames,
          type Frame } from "../src/flame/frames.ts";
 import { amount, duration, percent, shareError } from "../src/format.ts";
 import { findFunctions, foundTime, matcher } from "../src/search.ts";
@@ -96,6 +96,17 @@ test("by thread: one child each", () => {
   const root = framesByPart(sample.tree, [{ label: "one", weights }, { label: "none", weights: Weights.of([]) }]);
   assert.deepEqual(childrenOf(root).map((f) => f.label), ["one"]);
   assert.equal(root.total, 105);
+});
+
+test("found frames come outermost first, and thin ones not at all", () => {
+  const root = mergedFrames(sample.tree, measure);
+  const found = new Uint8Array(sample.tree.functions.count);
+  const number = (name: string) => sample.tree.functions.name.indexOf(name);
+  found[number("parse")] = found[number("copy")] = 1;
+  const names = foundFrames(root, found).map((frame) => sample.tree.functions.name[frame.fn]);
+  assert.deepEqual(names.slice(0, 2), ["parse", "copy"]);
+  assert.ok(names.every((name) => name === "parse" || name === "copy"));
+  assert.deepEqual(foundFrames(root, new Uint8Array(sample.tree.functions.count)), []);
 });
 
 test("a frame's path survives as text", () => {

@@ -243,6 +243,22 @@ export function callerFrames(tree: Tree, measure: Measure, fn: number, collapse 
   return up(tree, fn, entries.filter((e) => e.a + e.b > 0), null, collapse, false);
 }
 
+const kMostFound = 5000; // frames that n and N step through
+const kSmallestFound = 1e-4; // of all time; a thinner frame could not be seen
+
+// Found frames from the outside in and from left to right.
+export function foundFrames(root: Frame, found: Uint8Array): Frame[] {
+  const frames: Frame[] = [];
+  const waiting: Frame[] = [root];
+  while (waiting.length > 0 && frames.length < kMostFound) {
+    const frame = waiting.pop()!;
+    if (frame.fn >= 0 && found[frame.fn]) frames.push(frame);
+    const children = childrenOf(frame).filter((child) => child.total >= kSmallestFound * root.total);
+    waiting.push(...children.reverse());
+  }
+  return frames;
+}
+
 // Functions from the root to the frame; negative numbers for parts without one.
 export function framePath(frame: Frame): Frame[] {
   const path: Frame[] = [];

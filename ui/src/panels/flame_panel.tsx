@@ -5,9 +5,10 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import type { Tree } from "../data/tree.ts";
 import { showDetails } from "../details.ts";
 import { FlameCanvas, kRowHeight, type FlameStyle, type Viewport } from "../flame/flame_canvas.ts";
-import { childrenOf, encodePath, findPath, framePath, type Frame } from "../flame/frames.ts";
+import { childrenOf, encodePath, findPath, foundFrames, framePath, type Frame } from "../flame/frames.ts";
 import { count, duration, percent, shareError } from "../format.ts";
 import { useSize, useView } from "../hooks.ts";
+import { kNextFound } from "../keys.ts";
 
 const kWhole: Viewport = { from: 0, to: 1 };
 
@@ -134,6 +135,21 @@ export function FlameView(props: FlameProps) {
     const family = frame.parent ? childrenOf(frame.parent) : [frame];
     return family[Math.max(0, Math.min(family.length - 1, family.indexOf(frame) + step))];
   };
+  useEffect(() => {
+    const onNext = (event: Event): void => {
+      if (!found) return;
+      const frames = foundFrames(root, found);
+      if (frames.length === 0) return;
+      const step = (event as CustomEvent<number>).detail;
+      const now = selected ? frames.indexOf(selected) : -1;
+      const next = now < 0 ? (step > 0 ? 0 : frames.length - 1) : (now + step + frames.length) % frames.length;
+      const extent = painter.current?.extent(root, frames[next]);
+      if (extent && (extent.from < viewport.from || extent.to > viewport.to)) glideTo(kWhole);
+      choose(frames[next]);
+    };
+    window.addEventListener(kNextFound, onNext);
+    return () => window.removeEventListener(kNextFound, onNext);
+  });
   const onKey = (event: KeyboardEvent): void => {
     const frame = selected ?? root;
     const steps: Record<string, () => void> = {
