@@ -88,7 +88,7 @@ test("load: everything is there, drawn, and asked of the server only", async ({ 
   assert.ok(await page.count(".bar-part") >= 2, "the bar of thread time has parts");
   assert.match(await page.text(".trust"), /samples at \d+ Hz/);
   assert.ok((await page.text(".verdict h1")).length > 20);
-  assert.equal(await page.count("[role=tab]"), 10);
+  assert.equal(await page.count("[role=tab]"), 11);
   for (const canvas of ["canvas.flame-canvas", ".heat canvas", ".lane canvas", ".load canvas"]) {
     await page.until(`document.querySelector(${JSON.stringify(canvas)})`);
     assert.ok(await drawn(page, canvas), `${canvas} is blank`);
@@ -352,7 +352,7 @@ test("empty, tiny and imported runs say what is missing", async ({ browser }) =>
     await page.until(`document.querySelector(".tabs")`);
     await page.key("a");
     await page.until(`${says}.test(document.body.innerText)`, `${kind}: ${says}`);
-    for (const key of ["2", "3", "4", "5", "6", "7", "8", "9", "-"]) {
+    for (const key of ["2", "3", "4", "5", "6", "7", "8", "9", "=", "-"]) {
       await page.key(key);
       await page.until(`!document.querySelector("#panel .loading") && document.querySelector("#panel").innerText.length > 10`);
     }
