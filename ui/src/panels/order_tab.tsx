@@ -13,12 +13,12 @@ import { runsOf, type Runs } from "../time/runs.ts";
 import { mainModule } from "./flame_tab.tsx";
 
 function busiest(threads: { id: number }[], cells: { thread: Uint32Array | null; ns: Float64Array; state: Uint8Array }): number {
-  if (!cells.thread) return threads[0]?.id ?? 0;
+  if (!cells.thread) return threads[0]?.id ?? -1;
   const sums = new Map<number, number>();
   cells.thread.forEach((thread, i) => {
     if (cells.state[i] <= 1) sums.set(thread, (sums.get(thread) ?? 0) + cells.ns[i]);
   });
-  return [...sums].sort((a, b) => b[1] - a[1])[0]?.[0] ?? threads[0]?.id ?? 0;
+  return [...sums].sort((a, b) => b[1] - a[1])[0]?.[0] ?? threads[0]?.id ?? -1;
 }
 
 export function OrderTab() {
