@@ -107,10 +107,10 @@ TEST(StackWalk, BeginsAtTheHooksCaller) {
   EXPECT_EQ(pcs[0], reinterpret_cast<uintptr_t>(caller));
 }
 
-Walked interrupted;
+uintptr_t signal_pcs[kRoom];
+WalkResult signal_result;
 void on_signal(int, siginfo_t*, void* context) {
-  static uintptr_t pcs[kRoom];
-  interrupted = to_walked(pcs, walk_interrupted(context, pcs, kRoom));
+  signal_result = walk_interrupted(context, signal_pcs, kRoom);
 }
 
 TEST(StackWalk, GoesThroughSignalFrames) {
@@ -133,6 +133,7 @@ TEST(StackWalk, GoesThroughSignalFrames) {
       here = to_walked(pcs, walk_here(pcs, kRoom, 0)).pcs;
     });
     sigaction(SIGUSR2, &before, nullptr);
+    Walked interrupted = to_walked(signal_pcs, signal_result);
     EXPECT_TRUE(interrupted.is_complete);
     ASSERT_GT(interrupted.pcs.size(), 12u);
     ASSERT_GT(here.size(), 12u);
@@ -174,6 +175,9 @@ void on_timer(int, siginfo_t*, void* context) {
 
 // Interrupted anywhere, in prologues, epilogues, libc and the dynamic linker's stubs.
 TEST(StackWalk, StacksInterruptedAnywhereAreComplete) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "skipped: the sanitizer's own assembly has no call-frame information";
+#endif
   prepare_stack_walk();
   struct sigaction action {
   }, before{};
