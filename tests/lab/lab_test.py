@@ -307,6 +307,26 @@ def test_runner(build):
         expect(done.returncode == 2, f"lab/run {wrong}: exit {done.returncode}")
 
 
+def test_heap_leak(build):
+    """assay heap, attached to kv under load, names the line that leaks; the healthy one has none."""
+    if os.geteuid() != 0:
+        raise Skip("needs root, to attach to another process")
+    if not (build / "lab" / "kv").exists() or not (build / "inject/preload/libassay_heap.so").exists():
+        raise Skip("kv or the sampler is not built")
+    scenario = scenarios.find(["kv_leak"])[0]
+    for variant, leaks in (("faulty", True), ("healthy", False)):
+        with sessions.Session(build, scenario, variant) as running:
+            running.start_load(12)
+            time.sleep(1)
+            done = subprocess.run([build / "src/assay", "heap", "--pid", str(running.server_processes()[0]), "--for", "5s",
+                                   "--json", "--overwrite", "-o", running.directory / "heap.assay"],
+                                  capture_output=True, text=True, timeout=90)
+            expect(done.returncode == 0, done.stderr)
+            found = [f["where"] for f in json.loads(done.stdout)["findings"] if f["id"] == "heap-leak"]
+            named = [w for w in found if "remember_request" in w["symbol"] and w["file"].endswith("cache.cpp") and w["line"] > 0]
+            expect(bool(named) == leaks, f"{variant}: leaks found: {found}")
+
+
 def main():
     build, name = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
     try:

@@ -50,6 +50,7 @@ Result<void> HijackedThread::take(uint64_t rewind_to) {
   vectors_.resize(io.iov_len);
   if (ptrace(PTRACE_GETSIGMASK, tid_, sizeof mask_, &mask_) != 0)
     return fail_errno("the signal mask cannot be read");
+  if (rewind_to != 0 && tracees_.blocked_trap(tid_)) mask_ |= uint64_t{1} << (SIGTRAP - 1);
   uint64_t blocked = all_but_faults();
   if (ptrace(PTRACE_SETSIGMASK, tid_, sizeof blocked, &blocked) != 0)
     return fail_errno("the signal mask cannot be set");
@@ -90,11 +91,7 @@ Result<void> HijackedThread::run_to(const user_regs_struct& registers, int signa
   while (auto event = tracees_.wait(deadline)) {
     if (event->tid != tid_) {
       // Another thread came to the breakpoint that is already gone: it goes on from there.
-      user_regs_struct other{};
-      if (event->stop == Tracees::Stop::breakpoint && read_registers(event->tid, other)) {
-        other.rip -= 1;
-        write_registers(event->tid, other);
-      }
+      if (event->stop == Tracees::Stop::breakpoint) tracees_.step_back(event->tid);
       tracees_.resume(event->tid, PTRACE_CONT);
       continue;
     }
@@ -173,6 +170,15 @@ std::string HijackedThread::read_text(uint64_t address) const {
 Result<void> HijackedThread::restore() {
   if (!taken_) return {};
   taken_ = false;
+  // A call that did not come back is given up where it is: what it holds stays held, but the thread
+  // itself goes on.
+  if (!tracees_.is_stopped(tid_)) {
+    tracees_.interrupt(tid_);
+    TimeNs deadline = monotonic_ns() + kCallNs;
+    while (!tracees_.is_stopped(tid_) && tracees_.wait(deadline)) {
+    }
+    stack_ = 0;  // it may be in use
+  }
   // Every call ends in a stop inside the kernel's signal code, from where an interrupted system
   // call is taken up again.
   if (stack_ != 0 && !own_stack_) (void)syscall(SYS_munmap, {stack_, kStackBytes});

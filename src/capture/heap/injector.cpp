@@ -134,6 +134,7 @@ class ThreadTaker {
     Tracees tracees(proc_, plan_.pid);
     Breakpoint breakpoint(plan_.pid, plan_.malloc_entry);
     if (auto seized = tracees.seize_all(); !seized) return std::unexpected(seized.error());
+    if (tracees.breakpoints_harm()) return false;
     if (auto inserted = breakpoint.insert(); !inserted) return std::unexpected(inserted.error());
     tracees.watch(&breakpoint);
     auto event = tracees.wait(monotonic_ns() + kBreakpointNs);

@@ -85,6 +85,16 @@ namespace {
 constexpr int64_t kRestartSys = -512, kRestartNoIntr = -513, kRestartNoHand = -514,
                   kRestartBlock = -516;
 
+constexpr uint64_t kTrapBit = uint64_t{1} << (SIGTRAP - 1);
+
+// A set of signals as the kernel tells it of a thread.
+uint64_t signals_in(const os::ProcFs& proc, pid_t pid, pid_t tid, const char* field) {
+  auto status = proc.read(fmt::format("{}/task/{}/status", pid, tid));
+  size_t at = status ? status->find(field) : std::string::npos;
+  if (at == std::string::npos) return 0;
+  return std::strtoull(status->c_str() + at + std::strlen(field), nullptr, 16);
+}
+
 // What has changed something although it says that it was interrupted.
 bool may_begin_again(int64_t number) {
   return number != SYS_close && number != SYS_connect;
@@ -105,13 +115,9 @@ bool begin_call_again(pid_t pid, pid_t tid, uint64_t mask, user_regs_struct& reg
   auto number = static_cast<int64_t>(registers.orig_rax);
   if (number < 0 || !may_begin_again(number) || static_cast<int64_t>(registers.rax) != -EINTR)
     return false;
-  auto status = os::ProcFs().read(fmt::format("{}/task/{}/status", pid, tid));
-  uint64_t pending = 0;
-  for (const char* field : {"SigPnd:\t", "ShdPnd:\t"}) {
-    size_t at = status ? status->find(field) : std::string::npos;
-    if (at != std::string::npos)
-      pending |= std::strtoull(status->c_str() + at + std::strlen(field), nullptr, 16);
-  }
+  os::ProcFs proc;
+  uint64_t pending =
+      signals_in(proc, pid, tid, "SigPnd:\t") | signals_in(proc, pid, tid, "ShdPnd:\t");
   if ((pending & ~mask) != 0) return false;  // a handler is to run, and EINTR is right
   registers.rax = registers.orig_rax;
   registers.rip -= 2;
@@ -172,6 +178,7 @@ Result<void> Tracees::seize_all() {
         return std::unexpected(seize_error(pid_, EPERM));
       }
       seized_.insert(tid);
+      if (signals_in(proc_, pid_, tid, "SigBlk:\t") & kTrapBit) trap_blocked_.insert(tid);
       found = true;
     }
     if (!found) return {};
@@ -216,7 +223,7 @@ std::optional<Tracees::Event> Tracees::wait(TimeNs deadline) {
     pid_t tid = waitpid(-1, &status, __WALL | __WNOTHREAD | patience);
     if (tid > 0) {
       auto event = sort_out(tid, status);
-      if (event) stopped_.insert(event->tid);
+      if (event) stopped_.insert_or_assign(event->tid, *event);
       if (event) return event;
       continue;
     }
@@ -238,7 +245,9 @@ std::optional<Tracees::Event> Tracees::sort_out(pid_t tid, int status) {
     bool is_child = children_.contains(tid) || !seized_.contains(tid);
     if (is_child) {
       auto stat = proc_.thread_stat(pid_, tid);
-      if (stat) {
+      if (stat && releasing_) {
+        release(tid);
+      } else if (stat) {
         seized_.insert(tid);  // a thread that was born
         resume(tid, PTRACE_CONT);
       } else {
@@ -261,6 +270,7 @@ std::optional<Tracees::Event> Tracees::sort_out(pid_t tid, int status) {
     return std::nullopt;
   }
   if (event != 0) {  // clone, exec
+    if (event == PTRACE_EVENT_EXEC && breakpoint_ != nullptr) breakpoint_->forget();
     resume(tid, PTRACE_CONT);
     return std::nullopt;
   }
@@ -270,15 +280,28 @@ std::optional<Tracees::Event> Tracees::sort_out(pid_t tid, int status) {
   return std::nullopt;
 }
 
+bool Tracees::breakpoints_harm() const {
+  bool caught = (signals_in(proc_, pid_, pid_, "SigCgt:\t") & kTrapBit) != 0;
+  return caught && !trap_blocked_.empty();
+}
+
+void Tracees::step_back(pid_t tid) {
+  user_regs_struct registers{};
+  if (breakpoint_ == nullptr || !read_registers(tid, registers)) return;
+  registers.rip = breakpoint_->address();
+  write_registers(tid, registers);
+  uint64_t mask = 0;
+  if (!blocked_trap(tid) || ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask) != 0) return;
+  mask |= kTrapBit;
+  ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
+}
+
 void Tracees::let_go_stopped(const Event& event) {
   user_regs_struct registers{};
   uint64_t mask = 0;
   bool known = read_registers(event.tid, registers) &&
                ptrace(PTRACE_GETSIGMASK, event.tid, sizeof mask, &mask) == 0;
-  if (known && event.stop == Stop::breakpoint) {
-    registers.rip = breakpoint_->address();
-    write_registers(event.tid, registers);
-  }
+  if (known && event.stop == Stop::breakpoint) step_back(event.tid);
   if (known && event.stop == Stop::interrupted &&
       begin_call_again(pid_, event.tid, mask, registers)) {
     write_registers(event.tid, registers);
@@ -289,11 +312,13 @@ void Tracees::let_go_stopped(const Event& event) {
 
 void Tracees::release_all() {
   owned_ = 0;
-  // Who stands stopped was interrupted by us and not taken.
-  for (pid_t tid : std::set<pid_t>(stopped_)) let_go_stopped({tid, Stop::interrupted, 0});
+  // Who stands stopped was handed over and not taken.
+  for (const auto& [tid, event] : std::map<pid_t, Event>(stopped_)) let_go_stopped(event);
   for (pid_t tid : std::set<pid_t>(seized_)) interrupt(tid);
+  releasing_ = true;
   TimeNs deadline = monotonic_ns() + kReleaseNs;
-  while ((!seized_.empty() || !children_.empty()) && !gone_) {
+  // Until the kernel says that nobody is traced any more: some were born seized.
+  while (!gone_) {
     auto event = wait(deadline);
     if (!event) break;
     let_go_stopped(*event);

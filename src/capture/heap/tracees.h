@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -29,8 +30,9 @@ class Breakpoint {
   Breakpoint& operator=(const Breakpoint&) = delete;
 
   Result<void> insert();
-  bool remove();                       // true when it is not there any more
-  void remove_from(pid_t copy) const;  // a forked child has a copy of the code
+  bool remove();                        // true when it is not there any more
+  void remove_from(pid_t copy) const;   // a forked child has a copy of the code
+  void forget() { inserted_ = false; }  // the code that it was in is gone
   uint64_t address() const { return address_; }
 
  private:
@@ -64,6 +66,14 @@ class Tracees {
   void own(pid_t tid) { owned_ = tid; }
   void watch(Breakpoint* breakpoint) { breakpoint_ = breakpoint; }
   bool gone() const { return gone_; }
+  bool is_stopped(pid_t tid) const { return stopped_.contains(tid); }
+  // A trap takes SIGTRAP out of the mask of a thread that had it blocked; whether it had, when it
+  // was seized.
+  bool blocked_trap(pid_t tid) const { return trap_blocked_.contains(tid); }
+  // Whether a breakpoint would also take the program's own handler of SIGTRAP away.
+  bool breakpoints_harm() const;
+  // Puts a thread that a breakpoint stopped back before it.
+  void step_back(pid_t tid);
 
   bool resume(pid_t tid, int request, int signal = 0);
   // Lets a stopped thread go, with a signal that it is still to get.
@@ -81,11 +91,13 @@ class Tracees {
   pid_t pid_;
   pid_t owned_ = 0;
   std::set<pid_t> seized_;
-  std::set<pid_t> stopped_;   // of them: stopped, and handed over or not yet resumed
+  std::map<pid_t, Event> stopped_;  // of them: stopped, handed over and not yet resumed
+  std::set<pid_t> trap_blocked_;
   std::set<pid_t> children_;  // forked meanwhile; to be let go when they stop
   Breakpoint* breakpoint_ = nullptr;
   void* alarm_ = nullptr;  // timer_t: looks at the clock while waiting
   bool gone_ = false;
+  bool releasing_ = false;
 };
 
 // Most interrupted system calls are taken up again by the kernel. The others answer a mere stop

@@ -83,6 +83,7 @@ void idle_once(int way, int epoll, const int* pipes) {
   FD_ZERO(&set);
   timeval wait{0, 50'000};
   if (way == 3) result = select(0, nullptr, nullptr, &set, &wait);
+  if (stop) return;  // SIGTERM may end a sleep
   if (result != 0)
     return fault("sleep " + std::to_string(way) + " gave " + std::to_string(result) + " " +
                  std::strerror(errno));

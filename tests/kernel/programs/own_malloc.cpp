@@ -9,11 +9,11 @@ alignas(16) char memory[1 << 20];
 size_t used = 0;
 }  // namespace
 
-extern "C" void* malloc(size_t size) {
+extern "C" void* malloc(size_t size) noexcept {
   used = (used + 15) / 16 * 16 + size;
   return used <= sizeof memory ? memory + (used - size) / 16 * 16 : nullptr;
 }
-extern "C" void free(void*) {}
+extern "C" void free(void*) noexcept {}
 
 int main() {
   std::printf("ready\n");

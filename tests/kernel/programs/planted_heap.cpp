@@ -4,7 +4,7 @@
 //
 // Says "ready", works for that long, and prints one line for each site: its function's name, how
 // many allocations it made and of how many bytes in all. Sizes from 40 bytes to 300 kB, through
-// malloc, calloc, realloc chains, aligned_alloc, operator new and a container, by two threads. Only
+// malloc, calloc, realloc chains, aligned_alloc, and operator new, by two threads. Only
 // leak_here keeps what it takes.
 #include <atomic>
 #include <cstdio>
