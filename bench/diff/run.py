@@ -40,7 +40,7 @@ def parse_arguments():
     parser.add_argument("--pool", type=int, default=20, help="runs recorded of each change (default 20)")
     parser.add_argument("--seconds", type=float, default=2, help="length of one run (default 2)")
     parser.add_argument("--repeats", type=int, default=60, help="comparisons drawn of each kind (default 60)")
-    parser.add_argument("--freq", type=int, default=499, help="samples per second (default 499)")
+    parser.add_argument("--freq", type=int, default=2999, help="samples per second (default 2999)")
     parser.add_argument("--connections", type=int, default=4, help="of the load (default 4)")
     parser.add_argument("--port", type=int, default=18743)
     parser.add_argument("--build", default=os.path.join(HERE, "..", "..", "build", "release"),
