@@ -144,7 +144,7 @@ def lower(comparison, words):
 
 def found(name, comparison):
     if name in ("10 % dearer", "30 % dearer"):
-        return named(comparison, "score(")
+        return named(comparison, "::score")
     if name == "lock split":
         return lower(comparison, ["lock[", "blocked_lock"])
     if name == "no allocation":
