@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "model/display_name.h"
+
 namespace assay::analysis {
 namespace {
 
@@ -150,7 +152,7 @@ LockSummary LockBuilder::summary(const Lock& lock, int64_t window_ns, int64_t bu
     }
     row.waiters.push_back(std::move(waiter));
   }
-  std::string site = row.waiters.empty() ? "[unknown]" : row.waiters[0].function;
+  std::string site = row.waiters.empty() ? "[unknown]" : model::short_name(row.waiters[0].function);
   std::string own = own_name(lock.pid, lock.address);
   row.name = row.allocator  ? fmt::format("the heap's lock, taken in {}", site)
              : !own.empty() ? fmt::format("lock {}, taken in {}", own, site)

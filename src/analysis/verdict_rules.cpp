@@ -7,6 +7,7 @@
 
 #include "analysis/verdict.h"
 #include "base/units.h"
+#include "model/display_name.h"
 
 namespace assay::analysis {
 namespace {
@@ -68,7 +69,8 @@ std::string cpu_text(const Report& report) {
 std::string hottest_text(const Report& report) {
   for (const HotFunction& f : report.on_cpu.functions) {
     if (f.kind != CodeKind::marker && f.self_samples > 0) {
-      return fmt::format("; most of it in {} ({})", f.name, percent(f.self.share));
+      return fmt::format("; most of it in {} ({})", model::short_name(f.name),
+                         percent(f.self.share));
     }
   }
   return "";
@@ -81,7 +83,7 @@ std::string waiter_text(const Report& report, std::initializer_list<BlockKind> k
     for (const FrameText& frame : wait.frames) {
       bool library = frame.kind != CodeKind::user || frame.module.starts_with("lib") ||
                      frame.function.starts_with("std::") || !frame.named;
-      if (!library) return " in " + frame.function;
+      if (!library) return " in " + model::short_name(frame.function);
     }
   }
   return "";

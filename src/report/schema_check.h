@@ -81,7 +81,7 @@ class SchemaCheck {
   }
 
   static std::string required(const json& rule, const json& value, const std::string& path) {
-    for (const json& name : rule) {
+    for (const json& name : value.is_object() ? rule : json::array()) {
       if (!value.contains(name.get<std::string>())) return path + ": lacks " + name.dump();
     }
     return "";
