@@ -38,20 +38,20 @@ inline uint64_t churn(uint64_t value, int steps) {
 }
 
 [[gnu::noinline]] uint64_t parse(uint64_t seed) {
-  return churn(seed, 12 * kStep);
+  return churn(seed, 8 * kStep);
 }
 [[gnu::noinline]] uint64_t score(uint64_t seed) {
-  return churn(seed, static_cast<int>(20 * kStep * change.dearer));
+  return churn(seed, static_cast<int>(30 * kStep * change.dearer));
 }
 [[gnu::noinline]] uint64_t escape(uint64_t seed) {
-  return churn(seed + 1, 14 * kStep);
+  return churn(seed + 1, 12 * kStep);
 }
 [[gnu::noinline]] uint64_t escape_in_place(uint64_t seed) {
-  return churn(seed + 2, 14 * kStep);
+  return churn(seed + 2, 12 * kStep);
 }
 [[gnu::noinline]] uint64_t render(uint64_t seed) {
   uint64_t escaped = change.move ? escape_in_place(seed) : escape(seed);
-  return churn(escaped, 6 * kStep);
+  return churn(escaped, 4 * kStep);
 }
 
 struct Counter {
@@ -63,7 +63,7 @@ Counter counters[16];
 [[gnu::noinline]] void count(uint64_t seed) {
   Counter& counter = counters[change.split ? seed % 16 : 0];
   std::lock_guard hold(counter.mutex);
-  counter.value = churn(counter.value + seed, 8 * kStep);
+  counter.value = churn(counter.value + seed, 6 * kStep);
 }
 
 [[gnu::noinline]] uint64_t fill_buffers(std::vector<std::unique_ptr<char[]>>& buffers,

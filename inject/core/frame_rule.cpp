@@ -1,6 +1,9 @@
 #include "inject/core/frame_rule.h"
 
+#include <atomic>
+
 #include <dlfcn.h>
+#include <link.h>
 
 #include "inject/core/cfi_program.h"
 #include "inject/core/cfi_reader.h"
@@ -160,9 +163,44 @@ FrameRule find_frame_rule_in(const uint8_t* eh_frame_hdr, const uint8_t* low, co
   return run_cfi_program(cie.program, in, cie.factors, pc - begin);
 }
 
+namespace {
+
+// The main program; it never goes away. `header` is set last, and read first.
+struct {
+  const uint8_t *low, *high;
+  std::atomic<const uint8_t*> header;
+} program;
+
+}  // namespace
+
+void learn_program() {
+  static std::atomic<bool> is_learnt{false};
+  if (is_learnt.exchange(true, std::memory_order_relaxed)) return;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void*) {
+        const uint8_t *low = nullptr, *high = nullptr, *header = nullptr;
+        for (size_t i = 0; i < info->dlpi_phnum; ++i) {
+          const ElfW(Phdr)& part = info->dlpi_phdr[i];
+          auto* at = reinterpret_cast<const uint8_t*>(info->dlpi_addr + part.p_vaddr);
+          if (part.p_type == PT_GNU_EH_FRAME) header = at;
+          if (part.p_type != PT_LOAD) continue;
+          if (!low) low = at;
+          high = at + part.p_memsz;
+        }
+        program.low = low, program.high = high;
+        program.header.store(header, std::memory_order_release);
+        return 1;  // the first object is the program
+      },
+      nullptr);
+}
+
 FrameRule find_frame_rule(uintptr_t pc) {
   FrameRule none;
   none.kind = FrameRule::Kind::none;
+  auto* at = reinterpret_cast<const uint8_t*>(pc);
+  const uint8_t* header = program.header.load(std::memory_order_acquire);
+  if (header && at >= program.low && at < program.high)
+    return find_frame_rule_in(header, program.low, program.high, pc);
   dl_find_object found;
   if (_dl_find_object(reinterpret_cast<void*>(pc), &found) != 0 || !found.dlfo_eh_frame)
     return none;

@@ -54,6 +54,10 @@ struct FrameRule {
   }
 };
 
+// Learns where the main program is: glibc 2.36 does not find code in a program whose segments leave
+// gaps (node's, for one). Not async-signal-safe; allocates nothing.
+void learn_program();
+
 // The rule that holds at `pc` (for a return address ask for the byte before it).
 FrameRule find_frame_rule(uintptr_t pc);
 

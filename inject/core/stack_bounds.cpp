@@ -22,6 +22,7 @@ namespace {
 constexpr uintptr_t kPageBytes = 4096;
 constexpr size_t kDescriptorBytes = 2048;        // how far into the thread's descriptor to look
 constexpr uintptr_t kMaxMainStack = 128u << 20;  // the kernel keeps at least this free for it
+constexpr int kMaxAttempts = 8;  // to learn the layout: another libc will not change its mind
 constexpr uint32_t kMapReadsPerSecond = 200;
 
 std::atomic<uint32_t> stack_field{0};  // offset of {stack block, its size} in the descriptor
@@ -148,6 +149,8 @@ bool learn_thread_layout() {
 #if defined(__x86_64__)
   if (stack_field.load(std::memory_order_relaxed)) return true;
   if (raw_syscall(SYS_gettid) == raw_syscall(SYS_getpid)) return false;  // its stack is no block
+  static std::atomic<int> attempts{0};
+  if (attempts.fetch_add(1, std::memory_order_relaxed) >= kMaxAttempts) return false;
   pthread_attr_t attributes;
   void* low = nullptr;
   size_t bytes = 0;

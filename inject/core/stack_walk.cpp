@@ -14,7 +14,8 @@ namespace assay::inject {
 namespace {
 
 constexpr size_t kCacheRules = 4096;
-constexpr int kMaxStacks = 4;         // a walk may cross from a signal's stack to the thread's
+constexpr int kMaxStacks = 4;  // a walk may cross from a signal's stack to the thread's
+constexpr uintptr_t kRedZoneBytes = 128;
 constexpr size_t kMaxHookFrames = 8;  // between a hook and the walk
 
 // The thread's own stack, once found.
@@ -99,11 +100,13 @@ class Walk {
     }
   }
 
-  // Stacks are read as they are, other functions' variables included.
+  // Stacks are read as they are, other functions' variables included. Where a signal hit a return,
+  // the frame pointer's slot has just been popped: it lies in the red zone, which signals leave
+  // alone.
   __attribute__((no_sanitize("address", "thread", "undefined"))) bool load(uintptr_t at,
                                                                            uintptr_t& out) const {
-    if (at % sizeof(uintptr_t) != 0 || at < regs_.value[kSp] || at >= high_ ||
-        high_ - at < sizeof(uintptr_t))
+    uintptr_t low = regs_.value[kSp] - (exact_ ? kRedZoneBytes : 0);
+    if (at % sizeof(uintptr_t) != 0 || at < low || at >= high_ || high_ - at < sizeof(uintptr_t))
       return false;
     out = *reinterpret_cast<const uintptr_t*>(at);
     return true;
@@ -239,6 +242,7 @@ class Walk {
 }  // namespace
 
 bool prepare_stack_walk() {
+  learn_program();
   return learn_thread_layout();
 }
 

@@ -47,8 +47,28 @@ std::atomic<uint64_t> event_count;
 std::atomic<int64_t> target_period_ns;
 std::atomic<uint32_t> in_flight;
 
-void take_sample(SampleTable& table, const siginfo_t& info, const void* context) {
+// Where a handler puts its stack: alternate signal stacks are small (8 KiB in Rust's threads, of
+// which the kernel's frame may take half), so it is not on them.
+struct Scratch {
+  std::atomic<bool> taken;
   uintptr_t pcs[kMaxCpuFrames];
+};
+Scratch scratches[64];
+
+Scratch* take_scratch() {
+  for (Scratch& scratch : scratches) {
+    bool taken = false;
+    if (!scratch.taken.load(std::memory_order_relaxed) &&
+        scratch.taken.compare_exchange_strong(taken, true))
+      return &scratch;
+  }
+  return nullptr;
+}
+
+void take_sample(SampleTable& table, const siginfo_t& info, const void* context) {
+  Scratch* scratch = take_scratch();
+  if (scratch == nullptr) return table.count_dropped(1);
+  uintptr_t* pcs = scratch->pcs;
   uint32_t frames = inject::walk_interrupted(context, pcs, kMaxCpuFrames).frames;
   int64_t count = 1 + (info.si_overrun > 0 ? info.si_overrun : 0);
   if (count > kMaxOverrun) {
@@ -57,6 +77,7 @@ void take_sample(SampleTable& table, const siginfo_t& info, const void* context)
   }
   int64_t period_ns = target_period_ns.load(std::memory_order_relaxed);
   uint32_t row = table.add(pcs, frames, current_label(), 0, count, count * period_ns);
+  scratch->taken.store(false, std::memory_order_release);
   CpuEvent* events = target_events.load(std::memory_order_relaxed);
   if (events == nullptr || row == SampleTable::kNoRow) return;
   uint64_t at = event_count.fetch_add(1, std::memory_order_relaxed);
@@ -163,6 +184,7 @@ void cpu_profile_forget() {
   timers.forget();
   target.store(nullptr);
   in_flight.store(0);
+  for (Scratch& scratch : scratches) scratch.taken.store(false);
   phase = Phase::idle;
 }
 

@@ -19,6 +19,9 @@
 namespace assay::inproc {
 namespace {
 
+// The host's exit waits no longer than this for answers under way.
+constexpr int kMaxStopMs = 1000;
+
 struct Connection {
   int fd = -1;
   int64_t deadline_ns = 0;
@@ -286,7 +289,7 @@ void stop_http_server() {
   uint64_t one = 1;
   if (write(stop_event, &one, sizeof one) < 0) return;
   timespec pause{0, 1'000'000};
-  for (int i = 0; i < 2 * kAnswerMs && active_threads.load() > 0; ++i) nanosleep(&pause, nullptr);
+  for (int i = 0; i < kMaxStopMs && active_threads.load() > 0; ++i) nanosleep(&pause, nullptr);
   close(listener.fd);
   if (listener.unix_path[0] != 0) unlink(listener.unix_path);
   // A thread that is still busy may look at it: then it stays open.

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 #include "inject/inproc/cpu_profiler.h"
 #include "inject/inproc/http_server.h"
@@ -16,12 +17,13 @@
 namespace assay::inproc {
 namespace {
 
-std::atomic<bool> begun, active, forked;
+std::atomic<bool> begun, active;
+std::atomic<int> forked_pid;  // of this process, if it is a forked child
 
 // In a forked child only the forking thread is left: locks may be held by threads that are gone,
 // and timers, servers and our own threads stayed behind.
 void in_child() {
-  forked.store(true);
+  forked_pid.store(getpid());
   forget_error_lock();
   forget_own_threads();
   forget_keeper();
@@ -54,7 +56,10 @@ bool is_active() {
 }
 
 void became_daemon() {
-  if (is_active() && forked.exchange(false)) switches_in_daemon();
+  // A child of vfork runs in its parent's memory, and is somebody else.
+  if (!is_active() || forked_pid.load() != getpid()) return;
+  forked_pid.store(0);
+  switches_in_daemon();
 }
 
 }  // namespace assay::inproc

@@ -43,11 +43,16 @@ long open_file(const char* path, int flags) {
 class ChannelUse {
  public:
   explicit ChannelUse(const ChannelWriter& writer) : writer_(writer) {
+    // Once closed, nobody new is counted: close waits for those inside only.
+    if (!writer_.is_open()) return;
+    is_counted_ = true;
     writer_.users_.fetch_add(1, std::memory_order_seq_cst);
     header_ = writer_.header_.load(std::memory_order_seq_cst);
     if (header_ && writer_.pid_ != own_pid()) header_ = nullptr;
   }
-  ~ChannelUse() { writer_.users_.fetch_sub(1, std::memory_order_seq_cst); }
+  ~ChannelUse() {
+    if (is_counted_) writer_.users_.fetch_sub(1, std::memory_order_seq_cst);
+  }
   ChannelUse(const ChannelUse&) = delete;
   ChannelUse& operator=(const ChannelUse&) = delete;
 
@@ -58,6 +63,7 @@ class ChannelUse {
  private:
   const ChannelWriter& writer_;
   HeapChannelHeader* header_ = nullptr;
+  bool is_counted_ = false;
 };
 
 bool ChannelWriter::open_fd(int fd) {

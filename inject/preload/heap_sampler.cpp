@@ -6,7 +6,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "inject/core/stack_bounds.h"
 #include "inject/core/stack_walk.h"
 #include "inject/core/syscalls.h"
 #include "inject/preload/channel_writer.h"
@@ -20,7 +19,7 @@
 
 namespace assay::inject {
 
-thread_local constinit ThreadState thread_state;
+constinit thread_local ThreadState thread_state;
 
 namespace {
 
@@ -72,7 +71,7 @@ void record(void* at, size_t bytes, HeapFunction function, const void* caller,
     channel_writer.set_problem(HeapProblem::no_memory);
     return;
   }
-  learn_thread_layout();  // once per process, on its first sampled thread that is not the main one
+  prepare_stack_walk();  // learns once, on the first sampled thread that is not the main one
   uintptr_t pcs[kMaxHeapFrames + 4];
   WalkResult walk = walk_above(caller, pcs, kMaxHeapFrames + 4);
   uint32_t skipped = operator_new_frames(pcs, walk.frames);

@@ -7,17 +7,13 @@ namespace assay::inject {
 constinit LiveTable live_table;
 
 bool LiveTable::prepare() {
-  if (keys_) return true;
-  auto* entries = map_table<LiveEntry>(capacity(), "assay heap entries");
-  auto* keys = map_table<std::atomic<uint64_t>>(capacity(), "assay heap addresses");
-  if (entries && keys) {
-    entries_at_ = entries;
-    keys_ = keys;
-    return true;
-  }
-  if (entries) unmap_pages(entries, capacity() * sizeof(LiveEntry));
-  if (keys) unmap_pages(keys, capacity() * sizeof *keys);
-  return false;
+  if (slots_.load(std::memory_order_acquire)) return true;
+  auto* made = static_cast<Slots*>(map_pages(sizeof(Slots), "assay heap samples"));
+  if (!made) return false;
+  Slots* none = nullptr;  // another thread may be as quick
+  if (!slots_.compare_exchange_strong(none, made, std::memory_order_acq_rel))
+    unmap_pages(made, sizeof(Slots));
+  return true;
 }
 
 // A count that reached the top stays there: from then on it can no longer be trusted to come back
@@ -41,31 +37,34 @@ void LiveTable::count_out(const void* address) {
 }
 
 bool LiveTable::insert(const void* address, const LiveEntry& entry) {
+  Slots* slots = slots_.load(std::memory_order_acquire);
+  if (!slots) return false;
   size_t first = bucket(address);
   for (size_t i = first; i < first + kBucketSlots; ++i) {
     uint64_t empty = 0;
-    if (keys_[i].load(std::memory_order_relaxed) != 0 ||
-        !keys_[i].compare_exchange_strong(empty, kBusy, std::memory_order_acquire))
+    if (slots->keys[i].load(std::memory_order_relaxed) != 0 ||
+        !slots->keys[i].compare_exchange_strong(empty, kBusy, std::memory_order_acquire))
       continue;
-    entries_at_[i] = entry;
+    slots->entries[i] = entry;
     count_in(address);
-    keys_[i].store(reinterpret_cast<uintptr_t>(address), std::memory_order_release);
+    slots->keys[i].store(reinterpret_cast<uintptr_t>(address), std::memory_order_release);
     return true;
   }
   return false;
 }
 
 bool LiveTable::take(const void* address, LiveEntry& out) {
-  if (!keys_) return false;
+  Slots* slots = slots_.load(std::memory_order_acquire);
+  if (!slots) return false;
   size_t first = bucket(address);
   for (size_t i = first; i < first + kBucketSlots; ++i) {
     uint64_t key = reinterpret_cast<uintptr_t>(address);
-    if (keys_[i].load(std::memory_order_relaxed) != key ||
-        !keys_[i].compare_exchange_strong(key, kBusy, std::memory_order_acquire))
+    if (slots->keys[i].load(std::memory_order_relaxed) != key ||
+        !slots->keys[i].compare_exchange_strong(key, kBusy, std::memory_order_acquire))
       continue;
-    out = entries_at_[i];
+    out = slots->entries[i];
     count_out(address);
-    keys_[i].store(0, std::memory_order_release);
+    slots->keys[i].store(0, std::memory_order_release);
     return true;
   }
   return false;

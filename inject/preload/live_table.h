@@ -42,9 +42,10 @@ class LiveTable {
   // Calls `each` with what was taken out.
   template <class Each>
   void take_all(Each each) {
-    if (!keys_) return;
+    Slots* slots = slots_.load(std::memory_order_acquire);
+    if (!slots || entries() == 0) return;
     for (size_t i = 0; i < kBuckets * kBucketSlots; ++i) {
-      uint64_t key = keys_[i].load(std::memory_order_relaxed);
+      uint64_t key = slots->keys[i].load(std::memory_order_relaxed);
       LiveEntry entry;
       if (key > kBusy && take(reinterpret_cast<const void*>(key), entry)) each(key, entry);
     }
@@ -62,13 +63,16 @@ class LiveTable {
   static size_t bucket(const void* address) {
     return (mixed(address) >> 20) % kBuckets * kBucketSlots;
   }
+  struct Slots {
+    std::atomic<uint64_t> keys[kBuckets * kBucketSlots];  // addresses; 0: empty
+    LiveEntry entries[kBuckets * kBucketSlots];
+  };
   void count_in(const void* address);
   void count_out(const void* address);
 
   std::atomic<size_t> entries_{0};
   std::atomic<uint8_t> filter_[size_t{1} << kFilterBits] = {};
-  std::atomic<uint64_t>* keys_ = nullptr;
-  LiveEntry* entries_at_ = nullptr;
+  std::atomic<Slots*> slots_{nullptr};
 };
 
 extern LiveTable live_table;

@@ -12,8 +12,10 @@
 #include "inject/preload/heap_sampler.h"
 #include "inject/preload/heap_table.h"
 #include "inject/preload/mmap_hooks.h"
+#include "inject/preload/operator_hooks.h"
 #include "inject/preload/operator_new.h"
 #include "inject/preload/real_allocator.h"
+#include "inject/preload/slot_patcher.h"
 #include "inject/preload/thread_state.h"
 
 namespace assay::inject {
@@ -81,6 +83,8 @@ __attribute__((constructor)) void start() {
   resolve_real_allocator();
   find_operator_new();
   prepare_stack_walk();
+  HookList operators = find_operator_hooks();  // such calls do not come by malloc
+  if (operators.count) patch_slots(operators);
   pthread_atfork(nullptr, nullptr, after_fork_in_child);
   open_channel();
   if (has_own_allocator) channel_writer.set_problem(HeapProblem::static_allocator);

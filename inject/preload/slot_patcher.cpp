@@ -40,17 +40,25 @@ bool protect(AddressRange pages, int protection) {
 }
 
 struct Pass {
+  Pass(HookList all, bool patching) : hooks(all), is_patching(patching) {
+    for (size_t i = 0; i < all.count; ++i) first_letters[initial(all.begin[i].name)] = true;
+  }
+  static unsigned char initial(const char* name) { return static_cast<unsigned char>(*name); }
+
+  // Large programs have a hundred thousand names: most are told apart by their first letter.
+  const Hook* hook_named(const char* name) const {
+    if (!first_letters[initial(name)]) return nullptr;
+    for (size_t i = 0; i < hooks.count; ++i) {
+      if (std::strcmp(hooks.begin[i].name, name) == 0) return &hooks.begin[i];
+    }
+    return nullptr;
+  }
+
   HookList hooks;
   bool is_patching;
   size_t changed = 0;
+  bool first_letters[256] = {};
 };
-
-const Hook* hook_named(HookList hooks, const char* name) {
-  for (size_t i = 0; i < hooks.count; ++i) {
-    if (std::strcmp(hooks.begin[i].name, name) == 0) return &hooks.begin[i];
-  }
-  return nullptr;
-}
 
 // What the slot is to hold; 0: it stays as it is.
 uintptr_t replacement(const Pass& pass, const LoadedObject& object, const Hook& hook, uint32_t type,
@@ -71,7 +79,7 @@ int visit_object(dl_phdr_info* info, size_t, void* data) {
   bool is_open = false;
   object.visit_slots([&](const char* name, uint32_t type, uintptr_t slot) {
     bool is_slot = type == kSlotTypes[0] || type == kSlotTypes[1] || type == kSlotTypes[2];
-    const Hook* hook = is_slot ? hook_named(pass.hooks, name) : nullptr;
+    const Hook* hook = is_slot ? pass.hook_named(name) : nullptr;
     if (!hook || !*hook->real) return;
     auto* at = reinterpret_cast<uintptr_t*>(slot);
     uintptr_t wanted =
@@ -91,13 +99,13 @@ int visit_object(dl_phdr_info* info, size_t, void* data) {
 }  // namespace
 
 size_t patch_slots(HookList hooks) {
-  Pass pass{hooks, true};
+  Pass pass(hooks, true);
   dl_iterate_phdr(visit_object, &pass);
   return pass.changed;
 }
 
 size_t restore_slots(HookList hooks) {
-  Pass pass{hooks, false};
+  Pass pass(hooks, false);
   dl_iterate_phdr(visit_object, &pass);
   return pass.changed;
 }

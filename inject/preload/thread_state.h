@@ -16,7 +16,8 @@ struct ThreadState {
   bool is_probe = false;      // the next allocation is only to show that hooks stand
 };
 
-extern thread_local ThreadState thread_state;
+// constinit: without it every access would ask whether it was constructed.
+extern constinit thread_local ThreadState thread_state;
 
 // The whole of the fast path: true when the allocation of `bytes` is to be looked at.
 inline bool count_bytes(size_t bytes) {

@@ -23,7 +23,7 @@ constexpr std::string_view kStyle = R"CSS(
 @media(prefers-color-scheme:dark){:root{--bg:#14171c;--ink:#e7eaef;--dim:#98a2b3;--line:#2b313b;--more:#f0a35e;--less:#7ab2f2;--card:#1c2027}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--bg);color:var(--ink);font:15px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}
-main{max-width:1248px;margin:0 auto;padding:32px 24px 64px}
+main{max-width:1262px;margin:0 auto;padding:32px 24px 64px}
 h1{font-size:24px;line-height:1.3;margin:0 0 4px}
 h2{font-size:17px;margin:36px 0 4px}
 .sub{color:var(--dim);margin:0 0 12px}

@@ -145,6 +145,19 @@ std::optional<uint32_t> X86_64::compact(const RuleSet& rules, bool is_signal_fra
                    static_cast<uint32_t>(rules.cfa_offset / 8));
 }
 
+size_t X86_64::find_clone3(std::span<const std::byte> code) {
+  // syscall; test %rax,%rax; jl …; je +1; ret
+  constexpr uint8_t kSyscall[] = {0x0f, 0x05, 0x48, 0x85, 0xc0, 0x7c};
+  constexpr uint8_t kReturn[] = {0x74, 0x01, 0xc3};
+  if (code.size() < kClone3Bytes) return code.size();
+  for (size_t at = 0; at + kClone3Bytes <= code.size(); ++at) {
+    if (std::memcmp(code.data() + at, kSyscall, sizeof kSyscall) == 0 &&
+        std::memcmp(code.data() + at + sizeof kSyscall + 1, kReturn, sizeof kReturn) == 0)
+      return at;
+  }
+  return code.size();
+}
+
 size_t X86_64::find_sigreturn(std::span<const std::byte> code, size_t from) {
   constexpr uint8_t kCode[kSigreturnBytes] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
   if (from >= code.size()) return code.size();

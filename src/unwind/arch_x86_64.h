@@ -43,6 +43,10 @@ struct X86_64 {
   // libraries that give it no call-frame information; code.size() when there is none.
   static size_t find_sigreturn(std::span<const std::byte> code, size_t from);
   static constexpr size_t kSigreturnBytes = 9;
+  // Offset of the system call by which glibc's clone makes a thread, up to the maker's return; the
+  // code's size when there is none.
+  static size_t find_clone3(std::span<const std::byte> code);
+  static constexpr size_t kClone3Bytes = 10;
 };
 
 }  // namespace assay::unwind

@@ -1,6 +1,7 @@
 #include "unwind/table_builder.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -165,6 +166,28 @@ std::vector<Item> find_sigreturns(const ElfImage& image, const std::vector<Range
       out.push_back({begin - (at > 0 ? 1 : 0), begin + Arch::kSigreturnBytes, nullptr, nullptr,
                      Row::pack(RowType::signal, 0, 0)});
     }
+  }
+  return out;
+}
+
+// glibc ends clone3's call-frame information before the system call, since it would be wrong in the
+// new thread; both threads return from the kernel to code without any.
+std::vector<Item> find_clone3(const ElfImage& image, const std::vector<Range>& gaps) {
+  constexpr uint64_t kLargestGap = 64;
+  static constexpr std::array<uint8_t, 5> kLoadNumber{0xb8, 0xb3, 0x01, 0, 0};  // mov $435,%eax
+  std::vector<Item> out;
+  for (const Range& gap : gaps) {
+    if (gap.end - gap.begin > kLargestGap || gap.begin < kLoadNumber.size()) continue;
+    uint64_t before = gap.begin - kLoadNumber.size();
+    auto code = image.read_at_vaddr(before, gap.end - before);
+    size_t at = Arch::find_clone3(code);
+    if (at < kLoadNumber.size() || at >= code.size()) continue;
+    if (std::memcmp(code.data() + at - kLoadNumber.size(), kLoadNumber.data(),
+                    kLoadNumber.size()) != 0)
+      continue;
+    uint64_t begin = before + at;
+    out.push_back({begin, begin + Arch::kClone3Bytes, nullptr, nullptr,
+                   Row::pack(RowType::end, 0, kEndOfNewThread)});
   }
   return out;
 }
@@ -377,6 +400,7 @@ Result<std::vector<std::byte>> build_table(const ElfImage& image, std::string_vi
   if (debug_frame) add_uncovered(items, items_of(debug_frame->cfi, segments), segments);
   auto gaps = uncovered(items, segments);
   add_uncovered(items, find_sigreturns(image, gaps), segments);
+  add_uncovered(items, find_clone3(image, gaps), segments);
   add_uncovered(items, find_stubs(image), segments);
   add_uncovered(items, find_first_functions(image, gaps), segments);
   add_uncovered(items, find_last_calls(image, gaps), segments);

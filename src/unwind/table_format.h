@@ -17,7 +17,7 @@
 namespace assay::unwind {
 
 inline constexpr char kTableMagic[8] = {'A', 'S', 'S', 'A', 'Y', 'U', 'W', 'T'};
-inline constexpr uint32_t kTableVersion = 1;
+inline constexpr uint32_t kTableVersion = 2;
 inline constexpr uint32_t kPageBytes = 256;  // bytes of text per entry of the index
 
 // What a row says of the canonical frame address (CFA: the stack pointer in the caller, after
@@ -26,7 +26,8 @@ enum class RowType : uint32_t {
   sp = 0,      // CFA = sp + 8·cfa
   fp = 1,      // CFA = fp + 8·cfa
   end = 2,     // cfa 0 the first frame of its thread: there is no caller; 1 (kEndOfThisStack) the
-               // first on this stack: its caller is on another
+               // first on this stack: its caller is on another; 2 (kEndOfNewThread) behind a
+               // clone3 call: a new thread has no caller, the thread that made it has one at sp
   plt = 3,     // CFA = sp + 8 + ((pc & 15) >= cfa ? 8 : 0)
   signal = 4,  // the kernel's signal frame lies at sp; all registers are restored from it
   fp_memory = 5,  // CFA = *(fp + 8·signed(cfa)); the caller's fp is at *fp when fp_slot is 1
@@ -53,7 +54,7 @@ static_assert(sizeof(Row) == 4);
 
 // fp_slot: 0 the caller's fp is unchanged; n in 1…kMaxFpSlot it was saved at CFA − 8·(n + 1).
 inline constexpr uint32_t kFpSame = 0, kMaxFpSlot = 29, kFpLost = 31;
-inline constexpr uint32_t kEndOfThisStack = 1;
+inline constexpr uint32_t kEndOfThisStack = 1, kEndOfNewThread = 2;
 inline constexpr uint32_t kNoCfi = Row::pack(RowType::none, 0, 0);
 inline constexpr uint32_t kNotUnderstood = Row::pack(RowType::none, 0, 1);
 

@@ -9,6 +9,8 @@
 
 #include "base/unique_fd.h"
 #include "os/module_file.h"
+#include "unwind/arch_x86_64.h"
+#include "unwind/arch_x86_64.h"
 #include "unwind/cfi.h"
 #include "unwind/table_builder.h"
 #include "unwind/table_store.h"
@@ -272,7 +274,9 @@ class TableStoreTest : public ::testing::Test {
   std::shared_ptr<const Table> get() {
     return TableStore(dir_).get(id_, "", [&] { return build(); });
   }
-  std::string file() const { return dir_ + "/unwind/" + id_ + ".v1"; }
+  std::string file() const {
+    return dir_ + "/unwind/" + id_ + ".v" + std::to_string(kTableVersion);
+  }
 
   std::string dir_, id_ = "00112233445566778899aabbccddeeff00112233";
   int built_ = 0;
@@ -303,7 +307,7 @@ TEST_F(TableStoreTest, ADamagedOrForeignFileIsRebuilt) {
   EXPECT_EQ(built_, 2);
   std::string other = id_;
   other[0] = 'f';
-  std::filesystem::copy(file(), dir_ + "/unwind/" + other + ".v1");
+  std::filesystem::copy(file(), dir_ + "/unwind/" + other + ".v" + std::to_string(kTableVersion));
   id_ = other;
   ASSERT_TRUE(get());
   EXPECT_EQ(built_, 3) << "a file under another's name is not believed";
@@ -325,6 +329,16 @@ TEST(Vdso, HasATable) {
   ASSERT_TRUE(bytes);
   auto table = *Table::from_bytes(std::move(*bytes));
   EXPECT_GT(table->view().header->row_count, 4u);
+}
+
+// glibc's clone3 has no call-frame information around its system call; two threads return from it.
+TEST(Clone3, TheSystemCallIsFoundByItsCode) {
+  const std::vector<uint8_t> code{0x90, 0xb8, 0xb3, 0x01, 0x00, 0x00, 0x0f, 0x05, 0x48,
+                                  0x85, 0xc0, 0x7c, 0x18, 0x74, 0x01, 0xc3, 0x31, 0xed};
+  auto bytes = std::as_bytes(std::span(code));
+  EXPECT_EQ(X86_64::find_clone3(bytes), 6u);
+  EXPECT_EQ(X86_64::find_clone3(bytes.first(15)), 15u) << "cut off before the return";
+  EXPECT_EQ(X86_64::find_clone3({}), 0u);
 }
 
 }  // namespace

@@ -264,6 +264,10 @@ typename Walker<Arch>::Step Walker<Arch>::step(const Place& here) {
       regs_[Arch::kFp] = {State::slot, fp};
       return Step::next;
     case RowType::end:
+      if (row.cfa() == kEndOfNewThread && has_caller_at_sp()) {
+        cfa = sp_ + 8;
+        break;
+      }
       out_.switched_stacks = row.cfa() == kEndOfThisStack;
       return stop(End::complete);
     case RowType::signal:
@@ -296,6 +300,13 @@ typename Walker<Arch>::Step Walker<Arch>::leave(uint64_t cfa, const Place& here,
   }
   if (pc == 0) return stop_at_zero(cfa - 8);
   return arrive(pc, cfa, true);
+}
+
+// Whether the word at sp is a return address. Of a new thread it is whatever lies above its stack.
+template <class Arch>
+bool Walker<Arch>::has_caller_at_sp() {
+  uint64_t pc = 0;
+  return load(sp_, pc) && pc != 0 && code_.find(pc - 1) != nullptr;
 }
 
 // A return address of 0 is a root by convention. No frame notes that it was read, so it is loaded.

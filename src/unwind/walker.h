@@ -109,6 +109,7 @@ class Walker final : private ExpressionContext {
   Step step_frame_pointer(bool is_mapped);
   Step step_popped_call();
   Step stop_at_zero(uint64_t address);
+  bool has_caller_at_sp();
   Step step_full(const TableView& table, Row row);
   void apply(const TableView& table, RuleSpan rules, uint64_t cfa);
   void apply_saved(const TableView& table, uint32_t row_number, uint64_t cfa);

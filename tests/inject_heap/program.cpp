@@ -1,8 +1,8 @@
 // Programs of known allocation, run by inject_heap_test under libassay_heap.so. Compiled without
 // frame pointers. Each prints for its call sites (a section each, so that addresses tell them
 // apart)
-//   site NAME BEGIN END OBJECTS BYTES LIVE_OBJECTS LIVE_BYTES INVERSE LIVE_INVERSE
-// where the last two are the sums of 1 / size, and exits 0.
+//   site NAME BEGIN END OBJECTS BYTES LIVE_OBJECTS LIVE_BYTES INVERSE LIVE_INVERSE MIN MAX
+// (sums of 1 / size, smallest and largest size), and exits 0.
 #include <atomic>
 #include <cinttypes>
 #include <cstdio>
@@ -33,7 +33,10 @@ uint64_t next_random() {
 struct Count {
   std::atomic<uint64_t> objects{0}, bytes{0}, live_objects{0}, live_bytes{0};
   std::atomic<double> inverse{0}, live_inverse{0};  // sums of 1 / size
+  std::atomic<size_t> smallest{SIZE_MAX}, largest{0};
   void add(size_t size, bool lives) {
+    if (size < smallest) smallest = size;  // a lost race may leave a near miss: no matter
+    if (size > largest) largest = size;
     ++objects, bytes += size, inverse += 1.0 / static_cast<double>(size);
     if (lives) ++live_objects, live_bytes += size, live_inverse += 1.0 / static_cast<double>(size);
   }
@@ -49,9 +52,10 @@ struct Count {
 void report(const char* name, const char* begin, const char* end, const Count& count) {
   printf("site %s %" PRIuPTR " %" PRIuPTR " ", name, reinterpret_cast<uintptr_t>(begin),
          reinterpret_cast<uintptr_t>(end));
-  printf("%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %g %g\n", count.objects.load(),
+  printf("%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %g %g %zu %zu\n", count.objects.load(),
          count.bytes.load(), count.live_objects.load(), count.live_bytes.load(),
-         count.inverse.load(), count.live_inverse.load());
+         count.inverse.load(), count.live_inverse.load(), count.smallest.load(),
+         count.largest.load());
 }
 
 void keep(void* at) {

@@ -69,7 +69,8 @@ std::vector<SiteTruth> sites_in(const std::string& out) {
     std::string kind;
     SiteTruth site;
     if (words >> kind >> site.name >> site.begin >> site.end >> site.objects >> site.bytes >>
-            site.live_objects >> site.live_bytes >> site.inverse >> site.live_inverse &&
+            site.live_objects >> site.live_bytes >> site.inverse >> site.live_inverse >>
+            site.smallest >> site.largest &&
         kind == "site")
       sites.push_back(site);
   }

@@ -20,6 +20,7 @@ struct SiteTruth {
   uint64_t begin = 0, end = 0;
   uint64_t objects = 0, bytes = 0, live_objects = 0, live_bytes = 0;
   double inverse = 0, live_inverse = 0;  // sums of 1 / size
+  double smallest = 1, largest = 1;      // sizes
 };
 
 // The "site" lines of a program's output.

@@ -51,12 +51,12 @@ std::vector<std::unique_ptr<char[]>> kept;
 }
 
 [[gnu::noinline]] void keep_memory() {
-  kept.push_back(std::make_unique<char[]>(64 << 10));
+  kept.push_back(std::make_unique<char[]>(256 << 10));
   kept.back()[0] = 1;
 }
 
 [[gnu::noinline]] void churn_memory() {
-  auto block = std::make_unique<char[]>(32 << 10);
+  auto block = std::make_unique<char[]>(16 << 10);
   block[1] = 2;
   asm volatile("" : : "r"(block.get()) : "memory");
 }
@@ -84,7 +84,7 @@ void compute(int number) {
       burn_cpu(500'000);
     }
     hold_hot_mutex();
-    for (int i = 0; i < 16; ++i) churn_memory();
+    for (int i = 0; i < 4; ++i) churn_memory();
   }
 }
 
@@ -124,7 +124,7 @@ int main(int argc, char** argv) {
   auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   while (std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    if (kept.size() < 2000) keep_memory();
+    if (kept.size() < 200) keep_memory();
     sem_post(&turnstile);
   }
   done = true;

@@ -147,20 +147,40 @@ class Search {
     const auto& nodes = tree_.nodes();
     changed_in_.assign(nodes.size(), 0);
     for (size_t node = nodes.size(); node-- > 1;) {
-      const Tested& tested = found_[nodes[node].function];
-      if (tested.self_changed || tested.total_changed) changed_in_[node] = 1;
+      if (takes_part(static_cast<uint32_t>(node))) changed_in_[node] = 1;
       if (changed_in_[node] != 0) changed_in_[nodes[node].parent] = 1;
     }
   }
 
-  // Change of a node's inclusive time, new minus base, per unit.
-  double delta(uint32_t node) const {
+  // Whether the change of the node's function happened here, too: by a quarter of what this place
+  // would have if all places of the function had changed alike.
+  bool takes_part(uint32_t node) const {
+    const Tested& tested = found_[tree_.nodes()[node].function];
+    auto here = [&](bool self, const Measure& of_function) {
+      auto [base, next] = means(node, self);
+      double whole = std::max(of_function.base, of_function.next);
+      double expected = (of_function.next - of_function.base) * std::max(base, next) / whole;
+      return whole > 0 && (next - base) * expected > 0 &&
+             std::abs(next - base) >= 0.25 * std::abs(expected);
+    };
+    return (tested.self_changed && here(true, tested.self)) ||
+           (tested.total_changed && here(false, tested.total));
+  }
+
+  // A node's own or inclusive time on both sides, per unit.
+  std::pair<double, double> means(uint32_t node, bool self) const {
     Row row(runs_.size());
     for (size_t r = 0; r < runs_.size(); ++r) {
-      const auto& total = tree_.total_ns(runs_[r]->column);
-      row[r] = node < total.size() ? total[node] / divisor(*runs_[r], comparison_.per) : 0;
+      const auto& ns = self ? tree_.self_ns(runs_[r]->column) : tree_.total_ns(runs_[r]->column);
+      row[r] = node < ns.size() ? ns[node] / divisor(*runs_[r], comparison_.per) : 0;
     }
-    return side_mean(row, false) - side_mean(row, true);
+    return {side_mean(row, true), side_mean(row, false)};
+  }
+
+  // Change of a node's inclusive time, new minus base, per unit.
+  double delta(uint32_t node) const {
+    auto [base, next] = means(node, false);
+    return next - base;
   }
 
   // Goes down to what explains the change of `node`.
@@ -178,10 +198,22 @@ class Search {
     const Tested* here = is_root ? nullptr : &found_[tree_.nodes()[node].function];
     bool changed_here = here != nullptr && (here->self_changed || here->total_changed);
     if (changed_here && changed_alike(node, *here)) return report(node, true);
+    if (changed_here && !here->self_changed && is_its_own(*here, below)) return report(node, true);
     if (changed_here && here->self_changed) report(node, false);
     bool passed_on = std::abs(explained) >= kExplainedBy * std::abs(own);
     if (changed_here && !here->self_changed && !passed_on && below.empty()) report(node, true);
     for (uint32_t child : below) explain(child);
+  }
+
+  // A helper that many call (or that was inlined everywhere) changed only below this caller: as a
+  // function it changed far less than the caller, which is what there is to say.
+  bool is_its_own(const Tested& here, const std::vector<uint32_t>& below) const {
+    if (!here.total_changed || below.empty()) return false;
+    double ratio = std::abs(std::log(here.total.ratio));
+    return std::ranges::all_of(below, [&](uint32_t child) {
+      const Tested& tested = found_[tree_.nodes()[child].function];
+      return tested.total_changed && std::abs(std::log(tested.total.ratio)) < 0.7 * ratio;
+    });
   }
 
   // At least two callees of weight, and all of the node's time, changed by about its own ratio.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include <fmt/format.h>
@@ -107,22 +108,44 @@ bool any_build_is(const Side& side, const char* key) {
   return false;
 }
 
-void check_runs(const char* name, const Side& side, std::vector<std::string>& out) {
-  for (const RunValues& run : side.runs) {
-    if (run.lost_share > 0.01) {
-      out.push_back(fmt::format("{} lost {:.1f} % of its records", run.path, run.lost_share * 100));
-    }
-    if (run.requests > 0 && run.errors > 0.01 * run.requests) {
-      out.push_back(fmt::format("{}: {:.1f} % of its requests failed", run.path,
-                                run.errors / run.requests * 100));
-    }
-    if (run.verdict == "throttled") {
-      out.push_back(fmt::format("{} was throttled by its CPU quota", run.path));
-    }
-    if (run.samples < 100) {
-      out.push_back(fmt::format("{} has only {} on-CPU samples", run.path, run.samples));
-    }
+// One sentence for a fault of one run, and one for all of a side's.
+void add_fault(const char* name, const Side& side, const std::function<bool(const RunValues&)>& has,
+               const std::function<std::string(const RunValues&)>& text, const char* of_several,
+               std::vector<std::string>& out) {
+  auto count = std::ranges::count_if(side.runs, has);
+  if (count == 0) return;
+  const RunValues& first = *std::ranges::find_if(side.runs, has);
+  if (count == 1) {
+    out.push_back(fmt::format("{} {}", first.path, text(first)));
+    return;
   }
+  out.push_back(fmt::format("{} of {} runs of the {} side {}, the first {}: it {}", count,
+                            side.runs.size(), name, of_several, first.path, text(first)));
+}
+
+void check_runs(const char* name, const Side& side, std::vector<std::string>& out) {
+  add_fault(
+      name, side, [](const RunValues& run) { return run.lost_share > 0.01; },
+      [](const RunValues& run) {
+        return fmt::format("lost {:.1f} % of its records", run.lost_share * 100);
+      },
+      "lost records", out);
+  add_fault(
+      name, side,
+      [](const RunValues& run) { return run.requests > 0 && run.errors > 0.01 * run.requests; },
+      [](const RunValues& run) {
+        return fmt::format("has {:.1f} % of its requests failed",
+                           run.errors / (run.requests + run.errors) * 100);
+      },
+      "have failed requests", out);
+  add_fault(
+      name, side, [](const RunValues& run) { return run.samples < 100; },
+      [](const RunValues& run) { return fmt::format("has only {} on-CPU samples", run.samples); },
+      "have few on-CPU samples", out);
+  add_fault(
+      name, side, [](const RunValues& run) { return run.verdict == "throttled"; },
+      [](const RunValues&) { return std::string("was throttled by its CPU quota"); },
+      "were throttled", out);
   if (any_build_is(side, "generator_saturated")) {
     out.push_back(fmt::format(
         "the load generator was at its limit on the {} side: throughput may be the generator's",

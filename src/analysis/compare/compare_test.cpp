@@ -118,6 +118,19 @@ TEST(Compare, WhatIsCalledMoreIsToldOnce) {
   EXPECT_EQ(change_of(out, "join"), nullptr);
 }
 
+TEST(Compare, AHelperOfManyIsNotBlamedForOneCaller) {
+  // The same loop was inlined into three functions, and one of them does more of it.
+  Costs base{{{"main", "parse", "loop"}, 40'000},
+             {{"main", "score", "loop"}, 30'000},
+             {{"main", "render", "loop"}, 30'000}};
+  Costs next = base;
+  next.at({"main", "score", "loop"}) *= 1.5;
+  Comparison out = Drawn(14).comparison(base, next, 10);
+  ASSERT_NE(change_of(out, "score"), nullptr);
+  EXPECT_TRUE(change_of(out, "score")->with_callees);
+  EXPECT_EQ(change_of(out, "loop"), nullptr);
+}
+
 TEST(Compare, CodeThatOnlyMovedIsNoChange) {
   Costs moved = kServer;
   moved.erase({"main", "serve", "parse"});

@@ -5,6 +5,7 @@
 #include "analysis/analyse.h"
 #include "analysis/compare/comparable_name.h"
 #include "analysis/compare/counted_parts.h"
+#include "analysis/thread_counters.h"
 
 namespace assay::analysis {
 namespace {
@@ -19,7 +20,8 @@ std::optional<double> number(const std::map<std::string, std::string>& facts,
   return status == std::errc() ? std::optional(value) : std::nullopt;
 }
 
-// How much a cumulative series of the load grew inside the window.
+// How much a cumulative series of the load grew in the window. Its points do not stand at the
+// window's very ends while CPU time is of all of it, so growth is scaled to the whole.
 Result<double> growth_of_load(const run::Reader& reader, const std::string& name) {
   const run::Contents& run = reader.contents();
   double grown = 0;
@@ -27,13 +29,11 @@ Result<double> growth_of_load(const run::Reader& reader, const std::string& name
     if (series.scope != model::SeriesScope::load || series.name != name) continue;
     auto points = reader.points(series.id);
     if (!points) return std::unexpected(points.error());
-    std::optional<int64_t> first, last;
-    for (const model::Point& point : *points) {
-      if (point.time < run.info.window_begin_ns || point.time > run.info.window_end_ns) continue;
-      if (!first) first = point.value;
-      last = point.value;
-    }
-    if (first && last) grown += static_cast<double>(*last - *first);
+    auto growth = growth_of(*points, run.info.window_begin_ns, run.info.window_end_ns);
+    if (!growth) continue;
+    grown += static_cast<double>(growth->by) *
+             static_cast<double>(run.info.window_end_ns - run.info.window_begin_ns) /
+             static_cast<double>(growth->end_ns - growth->begin_ns);
   }
   return grown;
 }

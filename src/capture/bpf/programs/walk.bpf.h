@@ -10,6 +10,7 @@ enum fp_state { kFpLost, kFpSampled, kFpValue, kFpSlot };
 
 #define UNMAPPED_ROW 0xffffffffu
 #define NO_CFI_ROW (kRowNone << 8)
+#define END_OF_NEW_THREAD 2
 #define FP_SLOT_LOST 30
 
 // Clang knows that a checked index is in bounds and drops the mask that the verifier wants to see.
@@ -219,7 +220,11 @@ static long step(u32 i, void* context) {
   } else if (type == kRowPlt) {
     cfa = w->sp + ((w->pc & 15) >= value ? 16 : 8);
   } else if (type == kRowEnd) {
-    return stop(w, kEndComplete);
+    if (value != END_OF_NEW_THREAD) return stop(w, kEndComplete);
+    if (!load(w, w->sp, &pc)) return 1;
+    bool has_caller = pc != 0 && (pc - 1 - w->range_begin < w->range_bytes || find_range(w, pc - 1));
+    if (!has_caller) return stop(w, kEndComplete);
+    cfa = w->sp + 8;
   } else if (type == kRowSignal) {
     return step_signal(w);
   } else if (type == kRowFpMemory) {

@@ -1,0 +1,54 @@
+// Counting system calls with the kernel's help: by BPF and by tracepoints, of this very process.
+#include "capture/stat/syscall_counter.h"
+
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/tracefs.h"
+
+namespace assay::capture {
+namespace {
+
+constexpr uint64_t kOwn = 3000, kOfChild = 500;
+
+void call(uint32_t number, uint64_t times) {
+  for (uint64_t i = 0; i < times; ++i) syscall(number);
+}
+
+TEST(SyscallCounter, BpfCountsByNumberAndFollowsChildren) {
+  auto counter = open_bpf_syscall_counter({getpid()});
+  if (!counter) GTEST_SKIP() << "skipped: " << counter.error().what;
+  SyscallCalls before = (*counter)->read();
+  call(SYS_getppid, kOwn);
+  pid_t child = fork();
+  if (child == 0) {
+    call(SYS_getppid, kOfChild);
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  SyscallCalls after = (*counter)->read();
+  EXPECT_EQ(after.by_number[SYS_getppid] - before.by_number[SYS_getppid], kOwn + kOfChild);
+  EXPECT_GE(after.all - before.all, kOwn + kOfChild);
+}
+
+Result<uint64_t> number_of(const std::string& name) {
+  auto tracepoint = os::read_tracepoint(name);
+  if (!tracepoint) return std::unexpected(tracepoint.error());
+  return tracepoint->id;
+}
+
+TEST(SyscallCounter, TracepointsCountTheSum) {
+  auto counter = open_traced_syscall_counter(os::real_counter_kernel(), {gettid()}, number_of);
+  if (!counter) GTEST_SKIP() << "skipped: " << counter.error().what;
+  SyscallCalls before = (*counter)->read();
+  call(SYS_getppid, kOwn);
+  SyscallCalls after = (*counter)->read();
+  // Reading takes a call for each event itself.
+  EXPECT_GE(after.all - before.all, kOwn);
+  EXPECT_LT(after.all - before.all, kOwn + 200);
+}
+
+}  // namespace
+}  // namespace assay::capture
