@@ -70,8 +70,8 @@ __attribute__((noinline)) void aligned_blocks() {
   std::free(block);
 }
 __attribute__((noinline)) void leak_here() {
-  void* block = std::malloc(20'000);
-  leaked.add(20'000);
+  void* block = std::malloc(100'000);
+  leaked.add(100'000);
   keep(block);
 }
 
