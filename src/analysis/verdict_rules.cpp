@@ -352,7 +352,7 @@ MaybeClaim shared_cpu(const Report& report) {
   if (of(v.utilisation) >= kSaturated) return {};
   // Threads that hand work to one another leave gaps; that they mostly queue for a CPU tells all
   // the same.
-  bool queue = of(v.host_busy) >= kHostNearlySaturated && of(v.runqueue_of_ready) >= 0.5 &&
+  bool queue = of(v.host_busy) >= kHostNearlySaturated && of(v.runqueue_of_ready) >= 0.3 &&
                of(v.running) + of(v.runqueue) >= 0.9 && of(v.utilisation) >= 0.6;
   if (of(v.host_busy) < kHostSaturated && !queue) return {};
   // With most of the CPUs taken by the target itself, threads that wait for one another wait for

@@ -137,6 +137,9 @@ constexpr NameRow kUserRows[]{
     {"::Mutex::LockSlowLoop", lock, Match::suffix},
     {"AbslInternalSpinLockDelay", lock, Match::prefix},
     {"::Mutex::lock_contended", lock, Match::suffix},
+    {"::Mutex>::lock_contended", lock, Match::suffix},  // as newer compilers name it
+    {"::RwLock>::read_contended", lock, Match::suffix},
+    {"::RwLock>::write_contended", lock, Match::suffix},
     {"parking_lot::raw_mutex::RawMutex::lock_slow", lock},
     {"pthread_cond_", condition, Match::prefix},
     {"sem_wait", condition},
