@@ -102,7 +102,8 @@ bool ElfReader::build_id(char* hex, size_t room) const {
       uint64_t next = id + ((uint64_t{note.n_descsz} + 3) & ~uint64_t{3});
       if (next > bytes) break;
       bool found = note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-                   std::memcmp(notes + name, "GNU", 4) == 0 && note.n_descsz * 2 < room;
+                   std::memcmp(notes + name, "GNU", 4) == 0 && note.n_descsz > 0 &&
+                   note.n_descsz * 2 < room;
       if (found) {
         for (uint32_t k = 0; k < note.n_descsz; ++k)
           snprintf(hex + 2 * k, 3, "%02x", static_cast<unsigned char>(notes[id + k]));

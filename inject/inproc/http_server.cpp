@@ -193,9 +193,14 @@ void receive(Connection& connection) {
   if (!hand_over(connection)) drop(connection, 503, "all of the profiler's threads are busy");
 }
 
+// A host without descriptors cannot accept, and the listener stays readable: no busy loop
+// meanwhile.
+constexpr int kPauseMs = 100;
+
 void accept_all(int64_t now_ns) {
   for (;;) {
     int fd = accept4(listener.fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE)) poll(nullptr, 0, kPauseMs);
     if (fd < 0) return;
     Connection* place = nullptr;
     for (Connection& connection : connections)

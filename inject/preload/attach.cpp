@@ -48,7 +48,9 @@ class Changing {
     timespec pause{0, 1'000'000};
     while (is_changing.exchange(true, std::memory_order_acquire)) {
       if (wait_ms-- == 0) return;
-      raw_syscall(SYS_nanosleep, reinterpret_cast<long>(&pause), 0);
+      // Not nanosleep: it would take the place of the call that an attached thread is to take up
+      // again.
+      raw_syscall(SYS_ppoll, 0, 0, reinterpret_cast<long>(&pause));
     }
     is_ours_ = true;
     thread_state.is_busy = true;

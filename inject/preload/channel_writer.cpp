@@ -135,7 +135,9 @@ void ChannelWriter::close() {
   timespec pause{0, 1'000'000};
   for (int ms = 0; users_.load(std::memory_order_seq_cst) != 0; ++ms) {
     if (ms == kCloseWaitsMs) return;  // somebody is still inside: the mapping stays
-    raw_syscall(SYS_nanosleep, reinterpret_cast<long>(&pause), 0);
+    // Not nanosleep: it would take the place of the call that an attached thread is to take up
+    // again.
+    raw_syscall(SYS_ppoll, 0, 0, reinterpret_cast<long>(&pause));
   }
   raw_syscall(SYS_munmap, reinterpret_cast<long>(header), static_cast<long>(mapped_bytes_));
 }

@@ -54,6 +54,7 @@ bool LiveTable::insert(const void* address, const LiveEntry& entry) {
 }
 
 bool LiveTable::take(const void* address, LiveEntry& out) {
+  if (address == nullptr) return false;  // 0 marks an empty slot
   Slots* slots = slots_.load(std::memory_order_acquire);
   if (!slots) return false;
   size_t first = bucket(address);

@@ -16,7 +16,8 @@ constexpr unsigned kGraceSeconds = 2;
 constexpr char kDismissed = 'd';
 
 // Runs in the forked child of a process that may have threads: system calls only.
-[[noreturn]] void guard(int pipe, pid_t group) {
+[[noreturn]] void guard(int pipe, int other_end, pid_t group) {
+  close(other_end);  // or the pipe would never end
   prctl(PR_SET_NAME, "assay-guard");
   setsid();  // out of reach of the terminal's signals, which are meant for us
   sigset_t all;
@@ -43,7 +44,7 @@ GroupGuard::GroupGuard(pid_t group) {
   UniqueFd theirs(ends[0]);
   UniqueFd ours(ends[1]);
   pid_t child = fork();
-  if (child == 0) guard(theirs.get(), group);
+  if (child == 0) guard(theirs.get(), ours.get(), group);
   if (child < 0) return;
   child_ = child;
   ours_ = std::move(ours);

@@ -59,14 +59,16 @@ Result<void> HijackedThread::take(uint64_t rewind_to) {
   return make_stack();
 }
 
-// Room below the red zone of what the thread uses, and no code there: coming back must trap.
+// Room below the red zone of what the thread uses, and no code there: coming back must trap. Only
+// of the main thread: below others' stack pointers may lie what a coroutine's stack was cut out of.
 bool HijackedThread::use_own_stack() {
   auto maps = os::ProcFs().maps(pid_);
   if (!maps) return false;
   uint64_t low = (saved_.rsp - kRedZone - kStackBytes) & ~uint64_t{4095};
   for (const os::MapsEntry& entry : *maps) {
     if (saved_.rsp < entry.start || saved_.rsp >= entry.end) continue;
-    if (!entry.writable || entry.executable || low < entry.start) return false;
+    bool is_stack = entry.path == "[stack]" && entry.writable && !entry.executable;
+    if (!is_stack || low < entry.start) return false;
     stack_ = low;
     return true;
   }

@@ -205,6 +205,17 @@ uint64_t find_sampler(const os::ProcFs& proc, pid_t pid) {
   return 0;
 }
 
+Result<SamplerFunctions> read_mapped_functions(const os::ProcFs& proc, pid_t pid) {
+  auto maps = proc.maps(pid);
+  if (!maps) return std::unexpected(maps.error());
+  for (const Mapped& file : mapped_files(*maps)) {
+    if (!is_sampler(file.path) || file.path.starts_with("/memfd:assay-heap-channel")) continue;
+    return read_sampler_functions(fmt::format("{}/{}/map_files/{:x}-{:x}", proc.root(), pid,
+                                              file.entry.start, file.entry.end));
+  }
+  return fail("process {} has no sampler in it", pid);
+}
+
 Result<SamplerFunctions> read_sampler_functions(const std::string& library) {
   UniqueFd fd(::open(library.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return fail_errno("cannot open {}", library);

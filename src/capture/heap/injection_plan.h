@@ -31,6 +31,9 @@ struct SamplerFunctions {
   uint64_t attach = 0, detach = 0;
 };
 Result<SamplerFunctions> read_sampler_functions(const std::string& library);
+// The same of the sampler that the process has mapped already: it may be of another Assay than the
+// file. Needs root.
+Result<SamplerFunctions> read_mapped_functions(const os::ProcFs& proc, pid_t pid);
 
 Result<InjectionPlan> plan_injection(const os::ProcFs& proc, pid_t pid);
 

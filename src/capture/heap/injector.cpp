@@ -1,6 +1,8 @@
 #include "capture/heap/injector.h"
 
 #include <algorithm>
+#include <array>
+#include <csignal>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -46,8 +48,6 @@ bool is_harmless_wait(const os::ProcFs& proc, pid_t pid, const os::SyscallState&
     case SYS_recvmsg:
     case SYS_wait4:
     case SYS_waitid:
-    case SYS_pause:
-    case SYS_rt_sigsuspend:
       return true;
     case SYS_read: {  // of a file the loader may read
       auto link = proc.fd_link(pid, static_cast<int>(call.args[0]));
@@ -87,6 +87,32 @@ std::vector<pid_t> waiting_threads(const os::ProcFs& proc, pid_t pid) {
   }
   return waiting;
 }
+
+// While a breakpoint stands in the target, what would end us waits: left there, it would end the
+// target. (Against SIGKILL there is no help.) The signals are raised again afterwards.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    arrived = 0;
+    struct sigaction note {};
+    note.sa_handler = [](int signal) { arrived = arrived | 1u << signal; };
+    note.sa_flags = SA_RESTART;
+    for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &note, &before_[i]);
+  }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+  ~HeldSignals() {
+    for (size_t i = 0; i < kSignals.size(); ++i) {
+      sigaction(kSignals[i], &before_[i], nullptr);
+      if (arrived & 1u << kSignals[i]) kill(getpid(), kSignals[i]);
+    }
+  }
+
+ private:
+  static constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+  static inline volatile sig_atomic_t arrived = 0;
+  std::array<struct sigaction, kSignals.size()> before_{};
+};
 
 // Finds a thread that may be taken, takes it, and hands it to `use`; whatever comes of it, the
 // thread is put back and nobody stays traced.
@@ -131,8 +157,9 @@ class ThreadTaker {
   }
 
   Result<bool> try_breakpoint(const Use& use) {
-    Tracees tracees(proc_, plan_.pid);
+    HeldSignals held;
     Breakpoint breakpoint(plan_.pid, plan_.malloc_entry);
+    Tracees tracees(proc_, plan_.pid);  // let go first: it may still look at the breakpoint
     if (auto seized = tracees.seize_all(); !seized) return std::unexpected(seized.error());
     if (tracees.breakpoints_harm()) return false;
     if (auto inserted = breakpoint.insert(); !inserted) return std::unexpected(inserted.error());
@@ -273,8 +300,13 @@ Result<Injected> inject(pid_t pid, const InjectOptions& options) {
   os::ProcFs proc;
   auto plan = plan_injection(proc, pid);
   if (!plan) return std::unexpected(plan.error());
-  auto functions = read_sampler_functions(options.library);
-  if (!functions) return std::unexpected(functions.error());
+  auto functions = plan->library_base == 0 ? read_sampler_functions(options.library)
+                                           : read_mapped_functions(proc, pid);
+  if (!functions) {
+    Error error = functions.error();
+    if (plan->library_base != 0) error.remedy = "run as root, or restart the server";
+    return std::unexpected(error);
+  }
   auto bytes = read_file(options.library);
   if (!bytes) return std::unexpected(bytes.error());
   Injected injected;
@@ -314,9 +346,10 @@ Result<InjectPause> remove(pid_t pid, const std::string& library) {
   os::ProcFs proc;
   auto plan = plan_injection(proc, pid);
   if (!plan) return std::unexpected(plan.error());
-  auto functions = read_sampler_functions(library);
-  if (!functions) return std::unexpected(functions.error());
   if (plan->library_base == 0) return fail("process {} has no sampler in it", pid);
+  auto functions = read_mapped_functions(proc, pid);
+  if (!functions) functions = read_sampler_functions(library);  // not root: we brought it ourselves
+  if (!functions) return std::unexpected(functions.error());
   ThreadTaker taker(*plan);
   return taker.run([&](HijackedThread& thread) -> Result<void> {
     auto code = thread.call(plan->library_base + functions->detach, {});

@@ -297,6 +297,13 @@ void Tracees::step_back(pid_t tid) {
 }
 
 void Tracees::let_go_stopped(const Event& event) {
+  // It ran into the breakpoint, and our interrupt was told first: the trap is still to come, and
+  // nobody else may get it.
+  if (event.stop == Stop::interrupted && at_breakpoint(event.tid) &&
+      (signals_in(proc_, pid_, event.tid, "SigPnd:\t") & kTrapBit) != 0) {
+    resume(event.tid, PTRACE_CONT);
+    return;
+  }
   user_regs_struct registers{};
   uint64_t mask = 0;
   bool known = read_registers(event.tid, registers) &&
