@@ -1,4 +1,6 @@
 // add_next_step(): the experiment that would tell most, by verdict.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "analysis/verdict.h"
@@ -52,9 +54,18 @@ constexpr Step kSteps[]{
      "assay sweep {} --load URL --concurrency 1,2,4,8,16"},
 };
 
+// A command to launch takes everything behind it, so it comes last: "record --for 30s -- ./server".
+std::string with_target(std::string text, const std::string& target) {
+  size_t at = text.find("{}");
+  if (at == text.npos) return text;
+  if (!target.starts_with("-- ")) return text.replace(at, 2, target);
+  size_t end = std::min(text.find(" && ", at), text.size());
+  text.insert(end, " " + target);
+  return text.erase(at, text[at + 2] == ' ' ? 3 : 2);
+}
+
 std::string filled(std::string_view command, const Report& report) {
-  std::string text(command);
-  if (size_t at = text.find("{}"); at != text.npos) text.replace(at, 2, target_of(report));
+  std::string text = with_target(std::string(command), target_of(report));
   if (size_t at = text.find(" RUN"); at != text.npos && !report.run_path.empty()) {
     text.replace(at, 4, " " + report.run_path);
   }

@@ -314,6 +314,15 @@ void expect_withheld(const FakeServer& server, const std::string& why) {
   for (const Diagnosis& finding : report.findings) EXPECT_FALSE(finding.gain_upper_bound);
 }
 
+// A launched command takes all that follows it.
+TEST(NextStep, OptionsStandBeforeACommand) {
+  FakeServer server = busy_server();
+  server.run().edit().info.target = "-- ./server --fast";
+  std::string next = server.report().verdict.next_command;
+  EXPECT_THAT(next, HasSubstr("-o after.assay -- ./server --fast"));
+  EXPECT_THAT(next, Not(HasSubstr("--fast --for")));
+}
+
 TEST(Withheld, DebugBuild) {
   FakeServer server = busy_server();
   server.fact("build", "debug");

@@ -134,6 +134,10 @@ Result<void> HeapSession::find_target() {
   surroundings.self = getpid();
   surroundings.command = "assay heap";
   auto resolved = target::resolve(spec_, proc_, surroundings);
+  if (!resolved && launched_ && (launched_exit_ = launched_->poll())) {
+    return fail("{} ended before its heap could be looked at (exit status {})",
+                options_.target.command.front(), launched_exit_->exit_code());
+  }
   if (!resolved) return std::unexpected(resolved.error());
   resolved_ = std::move(*resolved);
   return {};

@@ -160,7 +160,7 @@ class Resolver {
       error.remedy = table_.find(same_name.front())->exe_forbidden
                          ? sudo(describe(spec_))
                          : fmt::format("{} --pid {}", surroundings_.command, same_name.front());
-    } else if (forbidden > 0) {
+    } else if (forbidden > 0 && ::geteuid() != 0) {
       error.what +=
           fmt::format(", as far as may be seen: {} processes belong to other users", forbidden);
       error.remedy = sudo(describe(spec_));
