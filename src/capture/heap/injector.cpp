@@ -145,7 +145,8 @@ class ThreadTaker {
   Result<bool> try_waiting(pid_t tid, const Use& use) {
     Tracees tracees(proc_, plan_.pid);
     if (auto seized = tracees.seize(tid); !seized) {
-      bool ended = !proc_.thread_stat(plan_.pid, tid);
+      auto stat = proc_.thread_stat(plan_.pid, tid);  // who is exiting says EPERM as well
+      bool ended = !stat || stat->state == 'Z' || stat->state == 'X';
       return ended ? Result<bool>(false) : std::unexpected(seized.error());
     }
     if (!tracees.interrupt(tid)) return false;
