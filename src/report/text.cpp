@@ -37,7 +37,10 @@ void write_counters(const analysis::Report& report, TextPage& page) {
   const analysis::Vitals& v = report.vitals;
   std::vector<std::string> phrases;
   auto add = [&](const std::optional<double>& value, const char* text) {
-    if (value) phrases.push_back(fmt::format("{:.3g} {}", *value, text));
+    if (!value) return;
+    std::string number =
+        *value < 1000 ? fmt::format("{:.3g}", *value) : format_count(static_cast<uint64_t>(*value));
+    phrases.push_back(number + " " + text);
   };
   add(v.ipc, "instructions per cycle");
   add(v.branch_mpki, "mispredicted branches per 1,000 instructions");
