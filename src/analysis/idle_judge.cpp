@@ -5,6 +5,8 @@
 #include <map>
 #include <string>
 
+#include "analysis/interval.h"
+
 namespace assay::analysis {
 namespace {
 
@@ -221,8 +223,9 @@ void IdleJudge::decide_group(Group& group) {
   }
   for (const Candidate& c : candidates) {
     if (can_place) {
-      bool only_waits =
-          static_cast<double>(c.own_work) < kWorkShare * static_cast<double>(all_work);
+      // A sample or two of few are no work: the share's lower bound decides.
+      double share = static_cast<double>(c.own_work) / static_cast<double>(all_work);
+      bool only_waits = wilson(share, static_cast<double>(group.samples)).low < kWorkShare;
       c.slot->idle = depth_[c.fork] <= top && only_waits;
     } else {
       c.slot->idle = static_cast<double>(c.slot->waiting_ns) >=
