@@ -32,8 +32,32 @@ inline void give_leaf(sqlite3_context* out, const Contents& contents, model::Sta
   if (stack.value != 0) give(out, frame_name(contents, contents.stacks[stack.value].frame));
 }
 
-inline const model::Process& process_of(const Contents& contents, const model::Thread& thread) {
-  return contents.processes[thread.process.value];
+// The columns pid, tid, thread_id, thread, process, role, pool, which every table has in a row.
+inline bool is_thread_column(int column, int first) {
+  constexpr int kThreadColumns = 7;
+  return column >= first && column < first + kThreadColumns;
+}
+
+inline void give_thread(sqlite3_context* out, const Contents& contents, model::ThreadId id,
+                        int which) {
+  const model::Thread& thread = contents.threads[id.value];
+  const model::Process& process = contents.processes[thread.process.value];
+  switch (which) {
+    case 0:
+      return give(out, process.pid);
+    case 1:
+      return give(out, thread.tid);
+    case 2:
+      return give(out, id.value);
+    case 3:
+      return give(out, thread.name);
+    case 4:
+      return give(out, process.comm);
+    case 5:
+      return give(out, process.role);
+    default:
+      return give(out, thread.pool);
+  }
 }
 
 // Shape<Row>: a table's declaration, the columns whose bounds skip blocks, and its cells.
@@ -51,27 +75,12 @@ struct Shape<model::Sample> {
   static void cell(sqlite3_context* out, const SqlSource& source, const model::Sample& row,
                    int column) {
     const Contents& contents = source.contents;
-    const model::Thread& thread = contents.threads[row.thread.value];
-    const model::Process& process = process_of(contents, thread);
+    if (is_thread_column(column, 2)) return give_thread(out, contents, row.thread, column - 2);
     switch (column) {
       case 0:
         return give_seconds(out, contents, row.time);
       case 1:
         return give(out, row.time);
-      case 2:
-        return give(out, process.pid);
-      case 3:
-        return give(out, thread.tid);
-      case 4:
-        return give(out, row.thread.value);
-      case 5:
-        return give(out, thread.name);
-      case 6:
-        return give(out, process.comm);
-      case 7:
-        return give(out, process.role);
-      case 8:
-        return give(out, thread.pool);
       case 9:
         return give(out, row.cpu);
       case 10:
@@ -97,9 +106,8 @@ struct Shape<model::Wait> {
   static void cell(sqlite3_context* out, const SqlSource& source, const model::Wait& row,
                    int column) {
     const Contents& contents = source.contents;
-    const model::Thread& thread = contents.threads[row.thread.value];
-    const model::Process& process = process_of(contents, thread);
     bool in_syscall = row.syscall != model::kNoSyscall;
+    if (is_thread_column(column, 5)) return give_thread(out, contents, row.thread, column - 5);
     switch (column) {
       case 0:
         return give_seconds(out, contents, row.start);
@@ -111,20 +119,6 @@ struct Shape<model::Wait> {
         return give(out, row.duration_ns - row.runqueue_ns);
       case 4:
         return give(out, row.runqueue_ns);
-      case 5:
-        return give(out, process.pid);
-      case 6:
-        return give(out, thread.tid);
-      case 7:
-        return give(out, row.thread.value);
-      case 8:
-        return give(out, thread.name);
-      case 9:
-        return give(out, process.comm);
-      case 10:
-        return give(out, process.role);
-      case 11:
-        return give(out, thread.pool);
       case 12:
         return give(out, row.stack.value);
       case 13:
@@ -165,29 +159,14 @@ struct Shape<model::HeapAlloc> {
   static void cell(sqlite3_context* out, const SqlSource& source, const model::HeapAlloc& row,
                    int column) {
     const Contents& contents = source.contents;
-    const model::Thread& thread = contents.threads[row.thread.value];
-    const model::Process& process = process_of(contents, thread);
     auto end = source.heap_ends.find(row.id);
     bool freed = end != source.heap_ends.end();
+    if (is_thread_column(column, 2)) return give_thread(out, contents, row.thread, column - 2);
     switch (column) {
       case 0:
         return give_seconds(out, contents, row.time);
       case 1:
         return give(out, row.time);
-      case 2:
-        return give(out, process.pid);
-      case 3:
-        return give(out, thread.tid);
-      case 4:
-        return give(out, row.thread.value);
-      case 5:
-        return give(out, thread.name);
-      case 6:
-        return give(out, process.comm);
-      case 7:
-        return give(out, process.role);
-      case 8:
-        return give(out, thread.pool);
       case 9:
         return give(out, static_cast<int64_t>(row.size_bytes));
       case 10:
