@@ -44,8 +44,8 @@ struct Vitals {
   Number minor_faults_per_s, major_faults_per_s;
   // Load.
   Number requests_per_s, errors, drift, generator_saturated, open_loop, latency_ms, concurrency,
-      unaccounted, streams_per_connection, cpu_us_per_request, switches_per_request,
-      blocked_us_per_request;
+      unaccounted, streams_per_connection, cpu_us_per_request, kernel_us_per_request,
+      switches_per_request, blocked_us_per_request;
   // Quality.
   Number lost, unresolved;
   // Of counters that only some machines have, and of migrations between CPUs.

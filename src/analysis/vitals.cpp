@@ -352,6 +352,7 @@ void add_load(const Report& report, const SeriesSums& sums, Vitals& v) {
   double requests = load.throughput_per_s * window;
   v.requests_per_s = load.throughput_per_s;
   v.cpu_us_per_request = seconds(report.thread_time.running_ns()) * 1e6 / requests;
+  v.kernel_us_per_request = seconds(report.thread_time.kernel_ns) * 1e6 / requests;
   v.blocked_us_per_request = seconds(report.thread_time.blocked_total_ns()) * 1e6 / requests;
   v.switches_per_request = static_cast<double>(switches) / requests;
   double busy_ms = seconds(serving_time(report).busy_ns()) * 1e3 / requests;
@@ -434,6 +435,7 @@ constexpr std::pair<std::string_view, VitalField> kNames[]{
     {"unaccounted", &Vitals::unaccounted},
     {"streams_per_connection", &Vitals::streams_per_connection},
     {"cpu_us_per_request", &Vitals::cpu_us_per_request},
+    {"kernel_us_per_request", &Vitals::kernel_us_per_request},
     {"switches_per_request", &Vitals::switches_per_request},
     {"blocked_us_per_request", &Vitals::blocked_us_per_request},
     {"lost", &Vitals::lost},

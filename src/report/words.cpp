@@ -158,7 +158,10 @@ std::vector<std::string> per_request_phrases(const analysis::Report& report) {
   const analysis::Vitals& v = report.vitals;
   std::vector<std::string> phrases;
   auto duration = [](double us) { return format_duration(static_cast<int64_t>(us * 1000)); };
-  if (v.cpu_us_per_request) phrases.push_back(duration(*v.cpu_us_per_request) + " CPU");
+  if (v.cpu_us_per_request) {
+    phrases.push_back(fmt::format("{} CPU, {} of it in the kernel", duration(*v.cpu_us_per_request),
+                                  duration(v.kernel_us_per_request.value_or(0))));
+  }
   if (v.blocked_us_per_request) {
     phrases.push_back(duration(*v.blocked_us_per_request) + " blocked");
   }
