@@ -258,7 +258,7 @@ void BpfEvidence::handle_sample(const bpf::sample_record& record, TimeNs window_
 
 void BpfEvidence::take_open_waits(TimeNs window_end) {
   for (bpf::wait_record record : parts_.programs.open_waits()) {
-    record.head.time = static_cast<uint64_t>(window_end);
+    if (record.flags & bpf::kWaitOpen) record.head.time = static_cast<uint64_t>(window_end);
     handle_wait(record, window_end);
   }
 }
@@ -269,7 +269,8 @@ void BpfEvidence::for_each_open_wait(TimeNs now,
     auto out = std::max(static_cast<TimeNs>(record.out), window_begin_);
     model::ThreadId thread =
         thread_in(static_cast<pid_t>(record.tgid), static_cast<pid_t>(record.tid));
-    if (out >= now || thread == model::Wait::kNoWaker) continue;
+    bool is_open = record.flags & bpf::kWaitOpen;
+    if (!is_open || out >= now || thread == model::Wait::kNoWaker) continue;
     capture::WaitSite site = site_of(record);
     model::Wait wait;
     wait.start = out;

@@ -18,7 +18,6 @@ Result<std::unique_ptr<BpfPrograms>> BpfPrograms::load(const BpfOptions&) {
 #include <bit>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <numeric>
 
 #include <bpf/bpf.h>
@@ -62,20 +61,6 @@ Error explain(const char* what, int code) {
   return {text, remedy, code};
 }
 
-// What the running kernel's tracepoints look like.
-struct KernelTypes {
-  bool switch_tells_state = false;  // sched_switch has a fourth argument, since Linux 5.18
-  bool has_schedule_exit = false;   // sched_exit_tp is there, since 6.14
-};
-
-// Whether the types name something. Found by its bytes: parsing all of them takes much longer.
-bool types_name(std::string_view name) {
-  std::ifstream file("/sys/kernel/btf/vmlinux", std::ios::binary);
-  std::string types((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  std::string whole = '\0' + std::string(name) + '\0';
-  return memmem(types.data(), types.size(), whole.data(), whole.size()) != nullptr;
-}
-
 bool parse_switch_arguments() {
   btf* types = btf__load_vmlinux_btf();
   if (types == nullptr) return false;
@@ -91,12 +76,12 @@ bool parse_switch_arguments() {
   return tells;
 }
 
-KernelTypes read_kernel_types() {
+// sched_switch has the state of the thread that leaves as its fourth argument since Linux 5.18;
+// older ones may have it, too: distributions took it over.
+bool switch_tells_state() {
   utsname system{};
   uname(&system);
-  // Older ones may have the argument, too: distributions took it over.
-  bool is_new = std::atoi(system.release) >= 6;
-  return {is_new || parse_switch_arguments(), types_name("btf_trace_sched_exit_tp")};
+  return std::atoi(system.release) >= 6 || parse_switch_arguments();
 }
 
 class Mapped {
@@ -160,7 +145,6 @@ class LoadedPrograms final : public BpfPrograms {
   };
 
   uint64_t counter(uint32_t which) const;
-  void watch_exits();
   void next_generation() { std::atomic_ref(skeleton_->data->generation).fetch_add(1); }
   Result<void> create_rings();
   Result<void> attach_samples(const perf_event_attr& on_cpu);
@@ -176,24 +160,18 @@ class LoadedPrograms final : public BpfPrograms {
   std::vector<bpf_link*> links_;
   bpf_link* iterator_ = nullptr;
   uint64_t told_lost_ = 0;
-  bool has_schedule_exit_ = false;
-  bool watches_exits_ = false;
-  std::mutex links_mutex_;
 };
 
 Result<void> LoadedPrograms::open() {
   last_words.clear();
   libbpf_set_print(keep_words);
-  KernelTypes kernel = read_kernel_types();
   skeleton_.reset(assay_bpf__open());
   if (!skeleton_) return std::unexpected(explain("the BPF programs cannot be opened", errno));
   skeleton_->rodata->follow_children = options_.children;
   skeleton_->rodata->trace_wakeups = options_.wakeups;
   skeleton_->rodata->check_cache = options_.check_cache;
   skeleton_->rodata->truth_one_in = options_.truth_one_in;
-  skeleton_->rodata->has_prev_state = kernel.switch_tells_state;
-  has_schedule_exit_ = kernel.has_schedule_exit;
-  bpf_program__set_autoload(skeleton_->progs.on_schedule_exit, has_schedule_exit_);
+  skeleton_->rodata->has_prev_state = switch_tells_state();
   if (options_.truth_one_in > 0) skeleton_->rodata->raw_per_slice = 1000;
   int possible = libbpf_num_possible_cpus();
   if (possible < 1) return fail("the number of CPUs is not known");
@@ -229,7 +207,6 @@ Result<void> LoadedPrograms::create_rings() {
 
 Result<void> LoadedPrograms::attach(const perf_event_attr& on_cpu) {
   last_words.clear();
-  std::lock_guard lock(links_mutex_);
   // Births and deaths first, so that no process slips through.
   for (bpf_program* program :
        {skeleton_->progs.on_fork, skeleton_->progs.on_exec, skeleton_->progs.on_exit,
@@ -242,6 +219,7 @@ Result<void> LoadedPrograms::attach(const perf_event_attr& on_cpu) {
   iterator_ = bpf_program__attach_iter(skeleton_->progs.list_open_waits, nullptr);
   if (iterator_ == nullptr)
     return std::unexpected(explain("the BPF task iterator cannot be attached", errno));
+  open_waits();  // makes the threads that are there known
   return attach_samples(on_cpu);
 }
 
@@ -259,7 +237,6 @@ Result<void> LoadedPrograms::attach_samples(const perf_event_attr& on_cpu) {
 }
 
 void LoadedPrograms::detach() {
-  std::lock_guard lock(links_mutex_);
   for (auto it = links_.rbegin(); it != links_.rend(); ++it) bpf_link__destroy(*it);
   links_.clear();
 }
@@ -267,10 +244,13 @@ void LoadedPrograms::detach() {
 bool LoadedPrograms::add_process(pid_t pid, uint64_t code) {
   auto key = static_cast<uint32_t>(pid);
   bpf::process process{code, key, 0};
-  int failed =
-      bpf_map_update_elem(bpf_map__fd(skeleton_->maps.processes), &key, &process, BPF_ANY);
+  int map = bpf_map__fd(skeleton_->maps.processes);
+  // A child that the kernel side has followed is there already, with its threads.
+  bool is_new = bpf_map_update_elem(map, &key, &process, BPF_NOEXIST) == 0;
+  bool is_kept = is_new || bpf_map_update_elem(map, &key, &process, BPF_ANY) == 0;
   next_generation();
-  return failed == 0;
+  if (is_new) open_waits();
+  return is_kept;
 }
 
 void LoadedPrograms::update_process(pid_t pid, uint64_t code) {
@@ -344,22 +324,12 @@ std::vector<bpf::thread_registers> LoadedPrograms::thread_registers() {
   return records;
 }
 
-// From the reader's thread: whoever notices first need not wait for the consumer.
-void LoadedPrograms::watch_exits() {
-  watches_exits_ = true;
-  std::lock_guard lock(links_mutex_);
-  if (links_.empty()) return;  // detached already
-  bpf_link* link = bpf_program__attach(skeleton_->progs.on_schedule_exit);
-  if (link != nullptr) links_.push_back(link);
-}
-
 void LoadedPrograms::drain(Pressure pressure, Batch& batch) {
   for (Ring& ring : rings_) {
     bool sane = ring.ring->drain(
         [&](std::span<const std::byte> record) { take(ring.cpu, record, pressure, batch); });
     if (!sane) ++batch.malformed;
   }
-  if (has_schedule_exit_ && !watches_exits_ && counter(bpf::kCountMissedIn) > 0) watch_exits();
   uint64_t lost = counter(bpf::kCountRingFull);
   if (lost > told_lost_) batch.ring_losses.push_back({-1, false, lost - told_lost_});
   told_lost_ = lost;

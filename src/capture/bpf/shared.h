@@ -14,6 +14,7 @@ namespace assay::capture::bpf {
 enum {
   kMostFrames = 512,
   kWindowBytes = 8192,  // of the stack that are read at once
+  kFarBytes = 1024,     // and once more beyond it: outer frames behind a large local array
   kMostWords = 88,      // stack words that a cached walk may depend on
   kWays = 8,            // cached walks of a thread
   kKernelFrames = 64,
@@ -146,6 +147,7 @@ struct process {
 struct thread {
   __u64 out, woken, arg;
   __u64 code;  // the process's, as of `generation`
+  __u64 ran;   // CPU time that the kernel had counted when it left
   __u32 generation;
   __u32 user_stack, kernel_stack, waker_tid, waker_stack, owner;
   __u16 syscall, flags;
@@ -157,8 +159,9 @@ struct way {
   __u64 kernel_hash, kernel_at;
   __u32 user_stack, kernel_stack, hits;
   __u16 words, span;  // how many, and bytes of stack they lie in
-  __u8 uses_fp, is_used, reserved[6];
-  __u16 at[kMostWords];  // in words from the stack pointer
+  __u8 uses_fp, is_used, reserved[2];
+  __u32 far;             // where the second window begins; 0: there is none
+  __u16 at[kMostWords];  // in words of the window, the far ones after the near ones
   __u64 value[kMostWords];
 };
 

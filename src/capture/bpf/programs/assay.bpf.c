@@ -15,13 +15,14 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 enum key_kind { kKeyWait, kKeyUninterruptible, kKeyPreempted, kKeyWaker };
 
-// The state of a thread of the target; null for any other.
+// The state of a thread of the target; null for any other. Threads get theirs when they are born or
+// first listed (adopt), never at a switch: most switches are of others and must cost nothing.
 static __always_inline struct thread* thread_of(struct task_struct* task) {
-  struct thread* thread = bpf_task_storage_get(&threads, task, 0, 0);
-  if (thread) return thread;
-  u32 tgid = task->tgid;
-  if (tgid == 0 || !bpf_map_lookup_elem(&processes, &tgid)) return 0;
-  thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  return bpf_task_storage_get(&threads, task, 0, 0);
+}
+
+static __always_inline struct thread* adopt(struct task_struct* task) {
+  struct thread* thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
   if (!thread) count(kCountNoMemory);
   return thread;
 }
@@ -137,24 +138,28 @@ static __always_inline void end_wait(struct task_struct* task, struct thread* th
   } else {
     count(kCountRingFull);
   }
-  thread->seen = 1;
   thread->out = 0;
   thread->woken = 0;
   thread->waker_tid = 0;
   thread->waker_stack = 0;
 }
 
-static __always_inline void leave_cpu(void* ctx, struct task_struct* prev, bool preempted,
-                                      u32 state, u64 now) {
+// When a thread came that nobody saw coming: the time it has run since is known.
+static __always_inline u64 arrival(struct thread* thread, u64 ran, u64 now) {
+  u64 came = now - (ran - thread->ran);
+  return came > thread->out && came < now ? came : now;
+}
+
+static __always_inline void leave_cpu(void* ctx, struct task_struct* prev, struct thread* thread,
+                                      bool preempted, u32 state, u64 now) {
   struct found_stack found = {};
-  if (prev->flags & PF_KTHREAD) return;
-  struct thread* thread = thread_of(prev);
-  if (!thread || (state & TASK_DEAD)) return;
+  if (state & TASK_DEAD) return;
   struct pt_regs* regs = (struct pt_regs*)bpf_task_pt_regs(prev);
   if (!regs) return;
-  if (thread->out) {  // nobody saw it come: the wait is over now at the latest
+  u64 ran = prev->se.sum_exec_runtime;
+  if (thread->out) {  // some kernels do not show every switch: it came unseen
     count(kCountMissedIn);
-    end_wait(prev, thread, now);
+    end_wait(prev, thread, arrival(thread, ran, now));
   }
   long number = regs->orig_ax;
   bool in_syscall = number >= 0 && number < NO_SYSCALL;
@@ -164,6 +169,7 @@ static __always_inline void leave_cpu(void* ctx, struct task_struct* prev, bool 
   u32 key = kind << 16 | (in_syscall ? (u32)number : NO_SYSCALL);
   thread->seen = 1;
   thread->out = now;
+  thread->ran = ran;
   thread->flags = preempted ? kWaitPreempted : 0;
   thread->syscall = in_syscall ? number : NO_SYSCALL;
   thread->arg = in_syscall ? regs->di : 0;
@@ -178,34 +184,26 @@ static __always_inline void leave_cpu(void* ctx, struct task_struct* prev, bool 
   if (found.once) thread->flags |= kWaitOnce;
 }
 
-static __always_inline void enter_cpu(struct task_struct* next, u64 now) {
-  if (next->flags & PF_KTHREAD) return;
-  struct thread* thread = thread_of(next);
-  if (!thread || (thread->seen && thread->out == 0)) return;
+static __always_inline void enter_cpu(struct task_struct* next, struct thread* thread, u64 now) {
+  if (thread->seen && thread->out == 0) return;
+  thread->seen = 1;
   end_wait(next, thread, now);
-}
-
-// Some kernels do not show the switches away from some tasks, and with them the switch to the next.
-// Where that was noticed (a thread left without having come), this tells that the current thread
-// has come.
-SEC("tp_btf/sched_exit_tp")
-int on_schedule_exit(u64* ctx) {
-  struct task_struct* task = bpf_get_current_task_btf();
-  struct thread* thread = bpf_task_storage_get(&threads, task, 0, 0);
-  if (thread && thread->out) end_wait(task, thread, bpf_ktime_get_ns());
-  return 0;
 }
 
 SEC("tp_btf/sched_switch")
 int on_switch(u64* ctx) {
   struct task_struct* prev = (struct task_struct*)ctx[1];
   struct task_struct* next = (struct task_struct*)ctx[2];
-  u64 now = bpf_ktime_get_ns();
-  u32 state = has_prev_state ? (u32)ctx[3] : prev->__state;
-  bool preempted = (u8)ctx[0] || state == 0;
-  count(kCountSwitches);
-  leave_cpu(ctx, prev, preempted, state, now);
-  enter_cpu(next, now);
+  struct thread* leaving = thread_of(prev);
+  struct thread* coming = thread_of(next);
+  u64 now = 0;
+  if (leaving) {
+    u32 state = has_prev_state ? (u32)ctx[3] : prev->__state;
+    now = bpf_ktime_get_ns();
+    count(kCountSwitches);
+    leave_cpu(ctx, prev, leaving, (u8)ctx[0] || state == 0, state, now);
+  }
+  if (coming) enter_cpu(next, coming, now ? now : bpf_ktime_get_ns());
   return 0;
 }
 
@@ -286,17 +284,20 @@ int on_sample(void* ctx) {
   return 0;
 }
 
-// A child is of the target before it runs for the first time, and has its parent's mappings.
+// A thread or child is of the target before it runs for the first time; a child has its parent's
+// mappings.
 SEC("tp_btf/sched_process_fork")
 int on_fork(u64* ctx) {
   struct task_struct* parent = (struct task_struct*)ctx[0];
   struct task_struct* child = (struct task_struct*)ctx[1];
   u32 from = parent->tgid, to = child->tgid;
-  if (from == to || !follow_children) return 0;
   struct process* process = bpf_map_lookup_elem(&processes, &from);
-  if (!process) return 0;
-  struct process born = {.code = process->code, .tgid = to};
-  if (bpf_map_update_elem(&processes, &to, &born, BPF_ANY)) count(kCountNoMemory);
+  if (!process || (from != to && !follow_children)) return 0;
+  if (from != to) {
+    struct process born = {.code = process->code, .tgid = to};
+    if (bpf_map_update_elem(&processes, &to, &born, BPF_ANY)) count(kCountNoMemory);
+  }
+  adopt(child);
   return 0;
 }
 
@@ -326,16 +327,24 @@ int on_exit(u64* ctx) {
   return 0;
 }
 
-// The waits that are not over: for the end of a capture, and for a run that is cut off.
+// The waits that are not over: for the end of a capture, and for a run that is cut off. Threads
+// that nobody has seen being born get their state here.
 SEC("iter/task")
 int list_open_waits(struct bpf_iter__task* ctx) {
   struct task_struct* task = ctx->task;
   struct wait_record record = {};
   if (!task) return 0;
   struct thread* thread = bpf_task_storage_get(&threads, task, 0, 0);
-  if (!thread || thread->out == 0) return 0;
-  fill_wait(&record, task, thread, thread->out);
-  record.flags |= kWaitOpen;
+  u32 tgid = task->tgid;
+  if (!thread) {
+    if (bpf_map_lookup_elem(&processes, &tgid)) adopt(task);
+    return 0;
+  }
+  u64 out = thread->out, ran = task->se.sum_exec_runtime;
+  if (out == 0) return 0;
+  bool is_over = ran - thread->ran > 1000;  // it came unseen and is still there
+  fill_wait(&record, task, thread, is_over ? arrival(thread, ran, bpf_ktime_get_ns()) : out);
+  if (!is_over) record.flags |= kWaitOpen;
   bpf_seq_write(ctx->meta->seq, &record, sizeof record);
   return 0;
 }

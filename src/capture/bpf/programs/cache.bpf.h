@@ -157,11 +157,14 @@ __noinline bool still_holds(struct walk* w, struct way* way, u64 sp, u64 fp, u64
   asm volatile("" : "+r"(span));
   if (span == 0 || span > kWindowBytes) return false;
   if (bpf_probe_read_user(w->window, span, (void*)sp)) return false;
+  u64 far = way->far;
+  if (far && bpf_probe_read_user((u8*)w->window + kWindowBytes, kFarBytes, (void*)(sp + far)))
+    return false;
   u64 different = 0;
   for (u32 i = 0; i < kMostWords; ++i) {
     if (i >= words) break;
     u32 at = way->at[i];
-    MASK(at, 0x3ff);
+    MASK(at, 0x7ff);
     different |= w->window[at] ^ way->value[i];
   }
   return different == 0;
@@ -179,6 +182,7 @@ __noinline int keep(struct walk* w, struct way* way, u64 fp, u32 id) {
   way->kernel_at = 0;
   way->hits = 0;
   way->span = w->span;
+  way->far = w->far;
   way->words = w->words;
   for (u32 i = 0; i < kMostWords; ++i) {
     if (i >= w->words) break;

@@ -24,12 +24,17 @@ struct signal_struct {
   atomic_t live;
 } BY_NAME;
 
+struct sched_entity {
+  u64 sum_exec_runtime;
+} BY_NAME;
+
 struct task_struct {
   unsigned int __state;
   unsigned int flags;
   void* stack;
   int pid, tgid;
   struct signal_struct* signal;
+  struct sched_entity se;
 } BY_NAME;
 
 struct pt_regs {

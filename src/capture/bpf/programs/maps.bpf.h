@@ -95,11 +95,11 @@ struct walk {
   u32 low, left;                 // of the search for a range
   u32 matching, number, victim;  // of the search for a way
   u32 replaces, which;
-  u32 count, words, span, filled;
+  u32 count, words, span, filled, far;
   u32 tid, tgid;
   u8 fp_state, is_return, end, flags;
   u8 uses_fp, is_cacheable, no_window, reserved;
-  u64 window[kWindowBytes / 8 + 1];
+  u64 window[2 * kWindowBytes / 8];  // a power of two, to be masked; the far one is the second half
   u16 at[kMostWords];
   u64 value[kMostWords];
   struct stack_record stack;

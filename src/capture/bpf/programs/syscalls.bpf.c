@@ -1,7 +1,8 @@
 // Counts system calls of the watched processes, and of all that they create, by process and number.
 // clang-format off: the helpers want the types first.
-#include <linux/types.h>
 #include <linux/bpf.h>
+#include <linux/types.h>
+
 #include "kernel_types.h"
 // clang-format on
 

@@ -36,37 +36,52 @@ static __always_inline void fill_window(struct walk* w, u64 need) {
     w->no_window = 1, w->filled = 0;
 }
 
+static __always_inline bool read_far(struct walk* w, u64 offset) {
+  return !bpf_probe_read_user((u8*)w->window + kWindowBytes, kFarBytes, (void*)(w->base + offset));
+}
+
+// Where in the window the word at this offset from the stack pointer belongs; beyond the window
+// when it is in neither half. The far half begins with the first word that the near one does not
+// reach.
+static __always_inline u64 place_of(struct walk* w, u64 offset) {
+  if (offset <= kWindowBytes - 8) return offset;
+  if (!w->far && offset < 1u << 24 && read_far(w, offset)) w->far = offset;
+  return w->far && offset - w->far <= kFarBytes - 8 ? kWindowBytes + offset - w->far
+                                                    : 2 * kWindowBytes;
+}
+
+// Whether the window holds what belongs at the place. Near the stack's end it may not, as whole
+// windows cannot be read there.
+static __always_inline bool is_filled(struct walk* w, u64 place) {
+  if (place >= kWindowBytes) return place < 2 * kWindowBytes;
+  if (place + 8 > w->filled) fill_window(w, place + 8);
+  return place + 8 <= w->filled;
+}
+
 // Reads a word of the stack that the result depends on.
 static __always_inline bool load(struct walk* w, u64 address, u64* value) {
-  u64 offset = address - w->base;
-  bool got = false;
-  if (offset <= kWindowBytes - 8) {
-    if (offset + 8 > w->filled) fill_window(w, offset + 8);
-    if (offset + 8 <= w->filled) {
-      u64 at = offset;
-      MASK(at, 0x1fff);
-      *value = *(u64*)((u8*)w->window + at);
-      got = true;
-    }
-  } else {
-    w->is_cacheable = 0;
-  }
-  if (!got && bpf_probe_read_user(value, 8, (void*)address)) {
+  u64 place = place_of(w, address - w->base);
+  bool is_aligned = (place & 7) == 0;
+  if (is_aligned && is_filled(w, place)) {
+    u64 at = place >> 3;
+    MASK(at, 0x7ff);
+    *value = w->window[at];
+  } else if (bpf_probe_read_user(value, 8, (void*)address)) {
     w->end = kEndNoMemory;
     return false;
   }
   u32 n = w->words;
-  if (n >= kMostWords || (offset & 7)) {
+  if (n >= kMostWords || !is_aligned || place >= 2 * kWindowBytes) {
     w->is_cacheable = 0;
-  } else {
-    asm volatile("" : "+r"(n));
-    if (n < kMostWords) {
-      w->at[n] = offset >> 3;
-      w->value[n] = *value;
-      w->words = n + 1;
-    }
-    if (offset + 8 > w->span) w->span = offset + 8;
+    return true;
   }
+  asm volatile("" : "+r"(n));
+  if (n < kMostWords) {
+    w->at[n] = place >> 3;
+    w->value[n] = *value;
+    w->words = n + 1;
+  }
+  if (place < kWindowBytes && place + 8 > w->span) w->span = place + 8;
   return true;
 }
 
@@ -222,7 +237,8 @@ static long step(u32 i, void* context) {
   } else if (type == kRowEnd) {
     if (value != END_OF_NEW_THREAD) return stop(w, kEndComplete);
     if (!load(w, w->sp, &pc)) return 1;
-    bool has_caller = pc != 0 && (pc - 1 - w->range_begin < w->range_bytes || find_range(w, pc - 1));
+    bool has_caller =
+        pc != 0 && (pc - 1 - w->range_begin < w->range_bytes || find_range(w, pc - 1));
     if (!has_caller) return stop(w, kEndComplete);
     cfa = w->sp + 8;
   } else if (type == kRowSignal) {
@@ -261,7 +277,7 @@ __noinline int walk_stack(struct walk* w, u64 ip, u64 sp, u64 fp, u64 code) {
   w->fp = fp;
   w->fp_state = kFpSampled;
   w->range_begin = w->range_bytes = 0;
-  w->count = w->words = w->span = w->filled = 0;
+  w->count = w->words = w->span = w->filled = w->far = 0;
   w->end = kEndComplete;
   w->flags = w->uses_fp = w->no_window = 0;
   w->is_cacheable = 1;
