@@ -212,6 +212,8 @@ Result<Report> analyse(const run::Reader& reader, const Options& options) {
   auto status =
       reader.for_each_sample(window, [&](const model::Sample& sample) { passes.visit(sample); });
   if (!status) return std::unexpected(status.error());
+  status = passes.classifier.learn(reader);
+  if (!status) return std::unexpected(status.error());
   status = reader.for_each_wait(window, [&](const model::Wait& wait) { passes.observe(wait); });
   if (!status) return std::unexpected(status.error());
   passes.judge.decide();

@@ -117,6 +117,12 @@ std::string_view normal_name(std::string_view name) {
   return name;
 }
 
+bool is_semaphore_wait(std::string_view user_function) {
+  std::string_view name = normal_name(user_function);
+  return name.starts_with("new_sem_") || name == "sem_wait" || name == "sem_timedwait" ||
+         name == "sem_clockwait";
+}
+
 StackEvidence evidence_of(std::span<const std::string_view> kernel_functions,
                           std::span<const std::string_view> user_functions) {
   StackEvidence evidence;
@@ -133,6 +139,7 @@ StackEvidence evidence_of(std::span<const std::string_view> kernel_functions,
     BlockKind kind = kind_of_name(function, user_rows());
     if (kind == BlockKind::unknown) continue;
     evidence.user = kind;
+    evidence.semaphore = is_semaphore_wait(function);
     // "Some futex" is only kept until a caller says which use it is.
     if (kind != BlockKind::futex) break;
   }

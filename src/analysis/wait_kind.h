@@ -39,6 +39,7 @@ std::string_view block_kind_name(BlockKind kind);  // "net receive": for people
 struct StackEvidence {
   BlockKind kernel = BlockKind::unknown;  // from kernel functions
   BlockKind user = BlockKind::unknown;    // from user functions: also tells futexes apart
+  bool semaphore = false;                 // of the user's: it may be used as a lock
   bool any = false;                       // there is a stack at all
 };
 
@@ -64,6 +65,7 @@ std::span<const NameRow> kernel_rows();
 std::span<const NameRow> user_rows();
 std::span<const SyscallRow> syscall_rows();
 bool is_page_fault_handler(std::string_view kernel_function);
+bool is_semaphore_wait(std::string_view user_function);
 
 // A function's name without leading underscores, arguments, symbol version and compiler's suffixes.
 std::string_view normal_name(std::string_view name);

@@ -39,6 +39,7 @@ Result<std::unique_ptr<SelectedRun>> SelectedRun::make(const run::Reader& reader
   if (auto done = run->choose_threads(selection); !done) return std::unexpected(done.error());
   if (auto done = run->choose_time(selection); !done) return std::unexpected(done.error());
   if (auto done = run->choose_paths(selection); !done) return std::unexpected(done.error());
+  if (auto done = run->classifier_.learn(reader); !done) return std::unexpected(done.error());
   return run;
 }
 

@@ -71,6 +71,7 @@ void RunIndex::mark_inlined() {
 Result<void> RunIndex::look_once() {
   run::TimeRange window{begin_ns(), end_ns()};
   seen_.resize(contents().threads.size());
+  if (auto learnt = classifier_.learn(*reader_); !learnt) return learnt;
   auto status = reader_->for_each_wait(window, [this](const model::Wait& wait) {
     has_waits_ = true;
     if (wait.thread.value >= seen_.size()) return;
