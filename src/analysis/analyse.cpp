@@ -238,6 +238,7 @@ Result<Report> analyse(const run::Reader& reader, const Options& options) {
   report.on_cpu = passes.on_cpu.finish(options.max_functions, options.max_paths);
   report.off_cpu = passes.off_cpu.finish(options.max_waits);
   report.categories = category_shares(passes.rules.categories, passes.tree, passes.on_cpu);
+  report.role_callers = role_callers(passes.rules.categories, passes.tree, passes.on_cpu);
   report.locks =
       passes.locks.finish(options.max_locks, report.window_ns, report.thread_time.busy_ns());
   report.quality.accounting = times.accounting;

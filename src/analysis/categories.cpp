@@ -1,6 +1,7 @@
 #include "analysis/categories.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
 #include <unordered_map>
@@ -118,6 +119,63 @@ void Categories::place_one(size_t b, const CallTree& tree, const StackFeatures& 
     }
     owner[path] = found;
   }
+}
+
+namespace {
+
+struct Callers {
+  FunctionIndex caller = 0, entry = 0;  // 0: none
+};
+
+Callers callers_of(const Categories& categories, const CallTree& tree, PathIndex path) {
+  Callers found;
+  for (PathIndex at = path; at != 0; at = tree.paths()[at].parent) {
+    FunctionIndex index = tree.paths()[at].function;
+    const Function& function = tree.functions()[index];
+    if (function.kind != CodeKind::user) continue;
+    if (found.entry == 0) found.entry = index;
+    bool is_own = categories.application(index) && function.named &&
+                  !function.name.starts_with("std::") && !function.name.starts_with("__gnu_cxx::");
+    if (!is_own) continue;
+    found.caller = index;
+    break;
+  }
+  return found;
+}
+
+}  // namespace
+
+std::array<RoleCaller, kCategoryRoles> role_callers(const Categories& categories,
+                                                    const CallTree& tree,
+                                                    const OnCpuBuilder& on_cpu) {
+  struct Sum {
+    int64_t ns = 0;
+    std::map<FunctionIndex, int64_t> by_entry;
+  };
+  std::array<std::map<FunctionIndex, Sum>, kCategoryRoles> by_caller;
+  std::array<int64_t, kCategoryRoles> whole{};
+  for (const PathWeight& weight : on_cpu.path_weights()) {
+    auto role = static_cast<size_t>(categories.role(weight.path));
+    Callers callers = callers_of(categories, tree, weight.path);
+    Sum& sum = by_caller[role][callers.caller];
+    sum.ns += weight.ns;
+    sum.by_entry[callers.entry] += weight.ns;
+    whole[role] += weight.ns;
+  }
+  auto name_of = [&](FunctionIndex index) {
+    return index == 0 ? std::string() : std::string(tree.functions()[index].name);
+  };
+  std::array<RoleCaller, kCategoryRoles> top;
+  for (size_t role = 0; role < by_caller.size(); ++role) {
+    if (whole[role] <= 0) continue;
+    auto most = std::ranges::max_element(by_caller[role], {},
+                                         [](const auto& caller) { return caller.second.ns; });
+    auto entry = std::ranges::max_element(most->second.by_entry, {},
+                                          [](const auto& sum) { return sum.second; });
+    top[role] = {name_of(most->first), name_of(entry->first),
+                 static_cast<double>(most->second.ns) / static_cast<double>(whole[role])};
+  }
+  return top;
 }
 
 std::vector<CategoryShare> category_shares(const Categories& categories, const CallTree& tree,

@@ -8,6 +8,7 @@
 // overlap. Read-only once made. Failures: none.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -72,6 +73,13 @@ class Categories {
   CategoryIndex app_ = 0, library_ = 0, kernel_ = 0, unnamed_ = 0, no_stack_ = 0;
 };
 
+// Whose CPU time of a role it is, for the most part: the application's function closest above it,
+// and the function outside the kernel that it went in by. Empty names: there is none.
+struct RoleCaller {
+  std::string caller, entry;
+  double share = 0;  // of the role's CPU time
+};
+
 struct CategoryShare {
   Category category;
   int64_t time_ns = 0;
@@ -82,6 +90,9 @@ struct CategoryShare {
 };
 
 // Heaviest first within each breakdown; categories without time are left out.
+std::array<RoleCaller, kCategoryRoles> role_callers(const Categories& categories,
+                                                    const CallTree& tree,
+                                                    const OnCpuBuilder& on_cpu);
 std::vector<CategoryShare> category_shares(const Categories& categories, const CallTree& tree,
                                            const OnCpuBuilder& on_cpu);
 

@@ -43,7 +43,7 @@ struct LoadSummary {
   // Throughput at the end of the window relative to its beginning, by a straight line through the
   // seconds: −0.2 is a fifth less. 0 with fewer than three seconds.
   double drift = 0;
-  double drift_error = 0;  // its standard error
+  double drift_error = 0;  // half of its 95 % interval (Student's, for the few seconds there are)
   std::vector<LoadSecond> seconds;
 
   bool covered() const { return ended == "covered"; }

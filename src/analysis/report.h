@@ -124,7 +124,8 @@ struct Report {
   TimeSplit thread_time;
   std::vector<ProcessTime> processes;
   std::vector<ThreadTime> threads;
-  std::vector<ThreadCpu> thread_cpu;  // beside threads
+  std::vector<ThreadCpu> thread_cpu;                    // beside threads
+  std::array<RoleCaller, kCategoryRoles> role_callers;  // who causes which CPU time
   OnCpuProfile on_cpu;
   OffCpuProfile off_cpu;
   std::vector<CategoryShare> categories;

@@ -131,6 +131,22 @@ struct CpuParts {
   }
 };
 
+// Who is behind the CPU time of a kind: the function to look at first.
+std::string caller_text(const Report& report, std::string_view kind) {
+  CategoryRole role = kind == "allocator"       ? CategoryRole::allocator
+                      : kind == "network-stack" ? CategoryRole::network
+                      : kind == "lock"          ? CategoryRole::lock
+                      : kind == "spin"          ? CategoryRole::spin
+                                                : CategoryRole::none;
+  const RoleCaller& by = report.role_callers[static_cast<size_t>(role)];
+  if (role == CategoryRole::none || (by.caller.empty() && by.entry.empty())) return "";
+  std::string who = by.caller.empty() ? by.entry : by.caller;
+  std::string through = by.caller.empty() || by.entry.empty() || by.entry == by.caller
+                            ? ""
+                            : fmt::format(" through {}", model::short_name(by.entry));
+  return fmt::format(", {} of that for {}{}", percent(by.share), model::short_name(who), through);
+}
+
 Claim cpu_claim(const Report& report, const std::string& why, double sure) {
   const Vitals& v = report.vitals;
   CpuParts parts{of(v.allocator_cpu) + of(v.collector_cpu), of(v.spin_cpu), of(v.lock_cpu),
@@ -138,7 +154,7 @@ Claim cpu_claim(const Report& report, const std::string& why, double sure) {
   std::string kind = parts.kind();
   return {kind,
           fmt::format("CPU-bound: {}; {}{}.", why, parts.text(),
-                      kind == "cpu" ? hottest_text(report) : ""),
+                      kind == "cpu" ? hottest_text(report) : caller_text(report, kind)),
           sure,
           {cpu_text(report),
            fmt::format("allocator {}, spinning {}, locks {}, network stack {} of CPU time",
@@ -195,9 +211,9 @@ MaybeClaim serial_stage(const Report& report) {
   return Claim{
       one_thing ? parts.kind() : "serial-stage",
       fmt::format("A serial stage: {} is busy {} of the time and everything waits for it, "
-                  "while the target uses {:.2f} of {:.3g} CPUs; {}.",
+                  "while the target uses {:.2f} of {:.3g} CPUs; {}{}.",
                   who, percent(of(v.serial_ready)), of(v.cpus_used), of(v.usable_cpus, 1),
-                  parts.text()),
+                  parts.text(), one_thing ? caller_text(report, parts.kind()) : std::string()),
       confidence(of(v.serial_ready), kSerialReady - 0.1),
       {fmt::format("{}: running or ready {} of the time", who, percent(of(v.serial_ready))),
        fmt::format("next busiest {}", percent(of(v.serial_next))), cpu_text(report)}};
@@ -353,7 +369,8 @@ MaybeClaim shared_cpu(const Report& report) {
   // Threads that hand work to one another leave gaps; that they mostly queue for a CPU tells all
   // the same.
   bool queue = of(v.host_busy) >= kHostNearlySaturated && of(v.runqueue_of_ready) >= 0.3 &&
-               of(v.running) + of(v.runqueue) >= 0.9 && of(v.utilisation) >= 0.6;
+               of(v.running) + of(v.runqueue) >= 0.5 && of(v.utilisation) >= 0.5 &&
+               of(v.running) + of(v.runqueue) + of(v.condition) + of(v.futex) >= 0.9;
   if (of(v.host_busy) < kHostSaturated && !queue) return {};
   // With most of the CPUs taken by the target itself, threads that wait for one another wait for
   // CPUs.

@@ -56,7 +56,27 @@ TEST(Verdict, NetworkStack) {
     server.thread("w" + std::to_string(i), "w-*",
                   {runs(kCompute, 4), runs(kSend, 5), waits(kTakeWork, 0.5)});
   }
-  EXPECT_EQ(server.kind(), "network-stack");
+  Report report = server.report();
+  EXPECT_EQ(report.verdict.kind, "network-stack");
+  EXPECT_THAT(report.verdict.sentence, HasSubstr("100 % of that for reply through send"));
+}
+
+// Threads that mostly queue for a CPU or, inside a request, for one another.
+TEST(Verdict, ThreadsThatWaitForOneAnotherAndForACpuWantCpus) {
+  auto kind_when_host_is_busy = [](double share, double queued_ms) {
+    FakeServer server;
+    auto answer = below_loop({"handle", "compute", "await_answer", "libc.so.6:pthread_cond_wait",
+                              "k:do_futex", "k:futex_wait_queue"});
+    for (int i = 0; i < 4; ++i) {
+      server.thread("w" + std::to_string(i), "w-*",
+                    {runs(kCompute, 2.75), queues(queued_ms), waits(answer, 7.25 - queued_ms)});
+    }
+    server.host_busy(share);
+    return server.kind();
+  };
+  EXPECT_EQ(kind_when_host_is_busy(0.88, 4.4), "cpu");
+  EXPECT_NE(kind_when_host_is_busy(0.6, 4.4), "cpu");
+  EXPECT_NE(kind_when_host_is_busy(0.88, 0.4), "cpu");
 }
 
 TEST(Verdict, SerialStage) {

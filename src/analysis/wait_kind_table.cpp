@@ -142,6 +142,7 @@ constexpr NameRow kUserRows[]{
     {"::RwLock>::write_contended", lock, Match::suffix},
     {"parking_lot::raw_mutex::RawMutex::lock_slow", lock},
     {"pthread_cond_", condition, Match::prefix},
+    {"gpr_cv_wait", condition},
     {"sem_wait", condition},
     {"new_sem_wait", condition, Match::prefix},
     {"sem_timedwait", condition},

@@ -8,8 +8,6 @@
 namespace assay::analysis {
 namespace {
 
-constexpr double kSureErrors = 2;  // a drift within two standard errors is none
-
 std::optional<double> if_any(double value) {
   if (value <= 0) return {};
   return value;
@@ -68,7 +66,7 @@ Result<Workload> read_workload(const run::Reader& reader) {
   load.p99_ns = if_any(s.p99_ns);
   load.max_ns = if_any(s.max_ns);
   load.generator_saturated = s.generator_saturated;
-  load.surely_drifted_share = std::max(0.0, std::abs(s.drift) - kSureErrors * s.drift_error);
+  load.surely_drifted_share = std::max(0.0, std::abs(s.drift) - s.drift_error);
   load.drift_share = load.surely_drifted_share > 0 ? std::abs(s.drift) : 0;
   load.ended = s.covered() ? "" : s.ended;
   load.sentence = load_sentence(s);
