@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kExamples =
     "Examples:\n"
     "  assay export run.assay -o cpu.svg                       a flame graph of on-CPU time\n"
-    "  assay export run.assay --metric off -o off.svg          of the time spent blocked\n"
+    "  assay export run.assay --metric off --no-idle -o off.svg   of the time work was held up\n"
     "  assay export new.assay --base old.assay -o diff.svg     what changed\n"
     "  assay export run.assay -o run.pb.gz && go tool pprof -http :8080 run.pb.gz\n"
     "  assay export run.assay --format folded --split process -o stacks/\n"
@@ -101,6 +101,8 @@ class ExportCommand final : public Command {
         ->type_name("REGEX");
     parser.add_option("--ignore", options_.selection.ignore, "No stack with such a function")
         ->type_name("REGEX");
+    parser.add_flag("--no-idle", options_.selection.without_idle,
+                    "No waiting for work: of the waits only those that hold work up");
   }
 
   Result<void> prepare() {

@@ -40,6 +40,7 @@ Result<std::unique_ptr<SelectedRun>> SelectedRun::make(const run::Reader& reader
   if (auto done = run->choose_time(selection); !done) return std::unexpected(done.error());
   if (auto done = run->choose_paths(selection); !done) return std::unexpected(done.error());
   if (auto done = run->classifier_.learn(reader); !done) return std::unexpected(done.error());
+  if (auto done = run->choose_waits(selection); !done) return std::unexpected(done.error());
   return run;
 }
 
@@ -145,6 +146,12 @@ Result<void> SelectedRun::choose_paths(const Selection& selection) {
   return {};
 }
 
+Result<void> SelectedRun::choose_waits(const Selection& selection) {
+  if (!selection.without_idle) return {};
+  idle_ = std::make_unique<IdleWaits>(tree_, contents());
+  return idle_->learn(reader_, classifier_);
+}
+
 Result<void> SelectedRun::for_each_sample(const std::function<void(const model::Sample&)>& visit) {
   return reader_.for_each_sample({begin_ns_, end_ns_}, [&](const model::Sample& sample) {
     if (has(sample.thread) && has_path(sample.stack)) visit(sample);
@@ -161,8 +168,12 @@ Result<void> SelectedRun::for_each_wait(const std::function<void(const SelectedW
     selected.blocked_ns = std::clamp(runnable_at, begin_ns_, end_ns_) - selected.begin_ns;
     selected.runqueue_ns =
         std::clamp(end, begin_ns_, end_ns_) - std::clamp(runnable_at, begin_ns_, end_ns_);
-    if (selected.blocked_ns <= 0 && selected.runqueue_ns <= 0) return;
     selected.kind = classifier_.kind_of(wait);
+    if (idle_ != nullptr && idle_->has(wait, selected.kind)) {
+      selected.begin_ns += selected.blocked_ns;
+      selected.blocked_ns = 0;
+    }
+    if (selected.blocked_ns <= 0 && selected.runqueue_ns <= 0) return;
     visit(selected);
   });
 }

@@ -17,6 +17,7 @@
 #include "analysis/call_tree.h"
 #include "analysis/wait_classifier.h"
 #include "base/result.h"
+#include "formats/idle_waits.h"
 #include "formats/pattern.h"
 #include "run/reader.h"
 
@@ -29,8 +30,9 @@ struct Selection {
   std::string thread;                         // expression over thread names, or a tid
   std::optional<int64_t> from_ns;             // since the beginning of the window
   std::optional<int64_t> to_ns;
-  std::string focus;   // expression: only stacks with such a function
-  std::string ignore;  // expression: no stack with such a function
+  std::string focus;          // expression: only stacks with such a function
+  std::string ignore;         // expression: no stack with such a function
+  bool without_idle = false;  // no waiting for work; a wait for a CPU after it stays
 };
 
 struct SelectedWait {
@@ -74,6 +76,7 @@ class SelectedRun {
   Result<void> choose_threads(const Selection& selection);
   Result<void> choose_time(const Selection& selection);
   Result<void> choose_paths(const Selection& selection);
+  Result<void> choose_waits(const Selection& selection);
   void label_processes();
   bool has_path(model::StackId stack) const {
     return paths_.empty() || paths_[tree_.path_of(stack)];
@@ -82,6 +85,7 @@ class SelectedRun {
   const run::Reader& reader_;
   analysis::CallTree tree_;
   analysis::WaitClassifier classifier_;
+  std::unique_ptr<IdleWaits> idle_;  // left out; null: none is
   std::vector<bool> threads_;        // by thread
   std::vector<bool> paths_;          // by path; empty: all
   std::vector<std::string> labels_;  // by process

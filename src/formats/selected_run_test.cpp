@@ -51,6 +51,21 @@ TEST_F(SelectedRunTest, FocusAndIgnoreLookAtWholeStacks) {
   EXPECT_EQ(sums_of(run_, selection), (Sums{10, 100'000'000, 0, 0, 7}));
 }
 
+TEST_F(SelectedRunTest, WithoutIdleOnlyTheWaitingForWorkGoes) {
+  auto loop =
+      run_.stack({"main", "aeMain", "aeProcessEvents", "libc.so.6:epoll_wait", "k:ep_poll"});
+  model::ThreadId thread = run_.add_thread({0}, 101, "redis");
+  run_.add_wait(thread, loop, 200 * kNsPerMs, 500 * kNsPerMs).runqueue_ns = 20 * kNsPerMs;
+  Selection selection;
+  EXPECT_EQ(sums_of(run_, selection), (Sums{45, 450'000'000, 3, 830'000'000, 70'000'007}));
+  selection.without_idle = true;
+  EXPECT_EQ(sums_of(run_, selection), (Sums{45, 450'000'000, 2, 350'000'000, 70'000'007}));
+  // What is idle is a matter of the run, not of the part that is exported.
+  selection.from_ns = 300 * kNsPerMs;
+  selection.to_ns = 400 * kNsPerMs;
+  EXPECT_EQ(sums_of(run_, selection).off, 0);
+}
+
 TEST_F(SelectedRunTest, WhatMatchesNothingOrIsNoExpressionIsAnError) {
   Selection selection;
   selection.thread = "(";
