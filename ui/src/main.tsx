@@ -3,7 +3,7 @@
 import { render } from "preact";
 import { App } from "./app.tsx";
 import { openRuns } from "./data/run_source.ts";
-import { Store } from "./state.ts";
+import { homeOf, Store } from "./state.ts";
 import { applyTheme } from "./theme.ts";
 
 applyTheme();
@@ -12,7 +12,7 @@ const place = document.getElementById("app")!;
 openRuns().then(
   (runs) => {
     place.textContent = "";
-    render(<App runs={runs} store={new Store()} />, place);
+    render(<App runs={runs} store={new Store(homeOf(runs[0]?.meta.backend ?? ""))} />, place);
   },
   (error: unknown) => {
     const text = error instanceof Error ? error.message : String(error);

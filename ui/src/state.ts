@@ -42,11 +42,16 @@ export const kDefaults: State = {
   norm: "second", order: -1, file: "", finding: "",
 };
 
-export function encodeState(state: State): string {
+// What an address without a hash shows: a heap profile has no time, so its flame graph would be empty.
+export function homeOf(backend: string): State {
+  return backend === "heap" ? { ...kDefaults, tab: "heap" } : kDefaults;
+}
+
+export function encodeState(state: State, home = kDefaults): string {
   const parts: string[] = [];
   for (const key of Object.keys(kDefaults) as (keyof State)[]) {
     const value = state[key];
-    if (value === kDefaults[key]) continue;
+    if (value === home[key]) continue;
     const text = Array.isArray(value) ? value.join(".") : String(value);
     parts.push(`${key}=${encodeURIComponent(text)}`);
   }
@@ -54,8 +59,8 @@ export function encodeState(state: State): string {
 }
 
 // Anything that is not a state of ours is left out: a hash may come from anywhere.
-export function decodeState(hash: string): State {
-  const state = { ...kDefaults } as Record<string, unknown>;
+export function decodeState(hash: string, home = kDefaults): State {
+  const state = { ...home } as Record<string, unknown>;
   for (const part of hash.replace(/^#/, "").split("&")) {
     const equals = part.indexOf("=");
     if (equals < 1) continue;
@@ -81,8 +86,8 @@ export function decodeState(hash: string): State {
     }
   }
   const result = state as unknown as State;
-  if (!kTabs.includes(result.tab)) result.tab = kDefaults.tab;
-  if (!["cpu", "off", "wall"].includes(result.metric)) result.metric = kDefaults.metric;
+  if (!kTabs.includes(result.tab)) result.tab = home.tab;
+  if (!["cpu", "off", "wall"].includes(result.metric)) result.metric = home.metric;
   return result;
 }
 
@@ -92,15 +97,15 @@ export class Store {
   private state: State;
   private listeners: Listener[] = [];
 
-  constructor() {
-    this.state = decodeState(location.hash);
+  constructor(private readonly home: State = kDefaults) {
+    this.state = decodeState(location.hash, home);
     window.addEventListener("popstate", () => {
-      this.state = decodeState(location.hash);
+      this.state = decodeState(location.hash, home);
       this.tell();
     });
     window.addEventListener("hashchange", () => {
-      if (encodeState(this.state) === location.hash.slice(1)) return;
-      this.state = decodeState(location.hash);
+      if (encodeState(this.state, home) === location.hash.slice(1)) return;
+      this.state = decodeState(location.hash, home);
       this.tell();
     });
   }
@@ -112,8 +117,8 @@ export class Store {
   // `quiet`: a step that Back should not stop at (typing, scrolling).
   set(change: Partial<State>, quiet = false): void {
     const next = { ...this.state, ...change };
-    const hash = encodeState(next);
-    if (hash === encodeState(this.state)) return;
+    const hash = encodeState(next, this.home);
+    if (hash === encodeState(this.state, this.home)) return;
     this.state = next;
     const url = "#" + hash;
     if (quiet) history.replaceState(null, "", url);
