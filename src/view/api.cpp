@@ -121,14 +121,16 @@ Response Api::handle(const Request& request) {
   if (!rest.starts_with('/')) return refusal(404, "nothing is served here");
   auto parameters = parse_query(query);
   if (!parameters) return refusal(400, parameters.error().what);
+  std::string what(rest.substr(1));
+  // Laid out once and never changed: it can be answered beside a question that reads the run.
+  if (what == "tree") return made(tree_columns(*runs_[id]), kBinary);
   auto held = runs_[id]->lock();
-  return answer(*runs_[id], std::string(rest.substr(1)), *parameters);
+  return answer(*runs_[id], what, *parameters);
 }
 
 Response Api::answer(RunIndex& run, const std::string& what, const Parameters& parameters) {
   if (what == "meta") return made(meta_json(run), kJson);
   if (what == "report") return made(run.report_json(), kJson);
-  if (what == "tree") return made(tree_columns(run), kBinary);
   if (what == "series") return made(series_columns(run, kMostPoints), kBinary);
   if (what == "source") return source(run, parameters);
   if (what == "html") return html(run);

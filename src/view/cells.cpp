@@ -1,4 +1,6 @@
 // cell_columns() and timeline_columns(): time by bin, thread, state and node.
+#include <array>
+
 #include "view/cell_map.h"
 #include "view/columns.h"
 #include "view/queries.h"
@@ -22,11 +24,47 @@ uint64_t key_of(uint32_t bin, uint32_t thread, ThreadState state, NodeIndex node
   return key << kNodeBits | cut(node, kNodeBits);
 }
 
-std::string columns_of(const CellMap& map, std::string_view kind, const Selection& selection,
-                       const RunIndex& run, const CellShape& shape) {
-  std::vector<Cell> rows = map.sorted();
+// Sums by state and node, an array each: what the flame graph of a whole run is made of touches
+// most of its nodes, and an array needs neither hashing nor sorting.
+class NodeSums {
+ public:
+  explicit NodeSums(size_t nodes) : nodes_(nodes) {}
+
+  void add(ThreadState state, NodeIndex node, int64_t ns, uint64_t count) {
+    std::vector<Sum>& sums = by_state_[state];
+    if (sums.empty()) sums.resize(nodes_);
+    sums[node].ns += ns;
+    sums[node].count += count;
+  }
+  // By key, ascending.
+  std::vector<Cell> rows() const {
+    std::vector<Cell> rows;
+    for (size_t state = 0; state < by_state_.size(); ++state) {
+      for (size_t node = 0; node < by_state_[state].size(); ++node) {
+        const Sum& sum = by_state_[state][node];
+        if (sum.ns == 0 && sum.count == 0) continue;
+        uint64_t key = key_of(0, 0, static_cast<ThreadState>(state), static_cast<NodeIndex>(node));
+        rows.push_back({key, sum.ns, sum.count});
+      }
+    }
+    return rows;
+  }
+
+ private:
+  struct Sum {
+    int64_t ns = 0;
+    uint64_t count = 0;
+  };
+  size_t nodes_;
+  std::array<std::vector<Sum>, 1 << kStateBits> by_state_;
+};
+
+std::string columns_of(const std::vector<Cell>& rows, std::string_view kind,
+                       const Selection& selection, const RunIndex& run, const CellShape& shape) {
   std::vector<int64_t> bins, nodes;
   std::vector<uint64_t> threads, states, ns, counts;
+  for (auto* column : {&bins, &nodes}) column->reserve(rows.size());
+  for (auto* column : {&threads, &states, &ns, &counts}) column->reserve(rows.size());
   for (const Cell& row : rows) {
     uint64_t key = row.key;
     nodes.push_back(static_cast<int64_t>(key & ((uint64_t{1} << kNodeBits) - 1)));
@@ -52,10 +90,43 @@ std::string columns_of(const CellMap& map, std::string_view kind, const Selectio
   return table.finish();
 }
 
+// add(bin, thread, state, node, ns, count) of every sample and every piece of a wait.
+template <class Add>
+Result<void> for_each_cell(RunIndex& run, const Selection& selection, uint32_t bins,
+                           const Add& add) {
+  run::TimeRange range{selection.begin_ns, selection.end_ns};
+  auto status = run.reader().for_each_sample(range, [&](const model::Sample& sample) {
+    if (sample.thread.value >= run.contents().threads.size()) return;
+    NodeIndex node = run.node_of(sample.stack);
+    if (!selection.has_thread(sample.thread) || !selection.has_node(node)) return;
+    add(bin_of(selection, bins, sample.time), sample.thread, run.running_state(sample.stack), node,
+        sample.weight_ns, 1);
+  });
+  if (!status) return status;
+  return walk_waits(run, selection, [&](const Piece& piece) {
+    if (piece.state == kRunning || !selection.has_node(piece.node)) return;
+    // In the bin where it begins; the run-queue part of a wait is no wait of its own.
+    uint64_t count = piece.begin_ns == piece.wait_begin_ns ? 1 : 0;
+    for_each_bin(selection, bins, piece.begin_ns, piece.end_ns, [&](uint32_t bin, int64_t ns) {
+      add(bin, piece.thread, piece.state, piece.node, ns, count);
+      count = 0;
+    });
+  });
+}
+
 }  // namespace
 
 Result<std::string> cell_columns(RunIndex& run, const Selection& selection,
                                  const CellShape& shape) {
+  if (shape.bins == 1 && !shape.by_thread && shape.most_rows == SIZE_MAX) {
+    NodeSums sums(run.node_count());
+    auto status =
+        for_each_cell(run, selection, 1,
+                      [&](uint32_t, model::ThreadId, ThreadState state, NodeIndex node, int64_t ns,
+                          uint64_t count) { sums.add(state, node, ns, count); });
+    if (!status) return std::unexpected(status.error());
+    return columns_of(sums.rows(), "cells", selection, run, shape);
+  }
   CellMap map;
   bool full = false;
   auto add = [&](uint32_t bin, model::ThreadId thread, ThreadState state, NodeIndex node,
@@ -63,28 +134,10 @@ Result<std::string> cell_columns(RunIndex& run, const Selection& selection,
     full = full || map.size() > shape.most_rows;
     if (!full) map.add(key_of(bin, shape.by_thread ? thread.value : 0, state, node), ns, count);
   };
-  run::TimeRange range{selection.begin_ns, selection.end_ns};
-  auto status = run.reader().for_each_sample(range, [&](const model::Sample& sample) {
-    if (sample.thread.value >= run.contents().threads.size()) return;
-    NodeIndex node = run.node_of(sample.stack);
-    if (!selection.has_thread(sample.thread) || !selection.has_node(node)) return;
-    add(bin_of(selection, shape.bins, sample.time), sample.thread, run.running_state(sample.stack),
-        node, sample.weight_ns, 1);
-  });
-  if (!status) return std::unexpected(status.error());
-  status = walk_waits(run, selection, [&](const Piece& piece) {
-    if (piece.state == kRunning || !selection.has_node(piece.node)) return;
-    // In the bin where it begins; the run-queue part of a wait is no wait of its own.
-    uint64_t count = piece.begin_ns == piece.wait_begin_ns ? 1 : 0;
-    for_each_bin(selection, shape.bins, piece.begin_ns, piece.end_ns,
-                 [&](uint32_t bin, int64_t ns) {
-                   add(bin, piece.thread, piece.state, piece.node, ns, count);
-                   count = 0;
-                 });
-  });
+  auto status = for_each_cell(run, selection, shape.bins, add);
   if (!status) return std::unexpected(status.error());
   if (full) return std::string();
-  return columns_of(map, "cells", selection, run, shape);
+  return columns_of(map.sorted(), "cells", selection, run, shape);
 }
 
 Result<std::string> timeline_columns(RunIndex& run, const Selection& selection,
@@ -111,7 +164,7 @@ Result<std::string> timeline_columns(RunIndex& run, const Selection& selection,
                  [&](uint32_t bin, int64_t ns) { add(bin, piece.thread, piece.state, ns); });
   });
   if (!status) return std::unexpected(status.error());
-  return columns_of(map, "timeline", selection, run, shape);
+  return columns_of(map.sorted(), "timeline", selection, run, shape);
 }
 
 }  // namespace assay::view

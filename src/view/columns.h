@@ -29,7 +29,8 @@ class Columns {
 
  private:
   void close(std::string_view name, char encoding, size_t count, size_t bytes_before);
-  void put(uint64_t value);
+  template <class Values, class Encode>
+  void put_all(const Values& values, const Encode& encode);
 
   std::string kind_;
   std::string scalars_;

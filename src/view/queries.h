@@ -1,7 +1,8 @@
 // The questions of the page, each answered in one or two passes over the run file.
 //
 // In: a RunIndex and a Selection. Out: Columns (columns.h) or JSON, as docs/view.md describes them
-// for scripts. Times are ns since the window's beginning. Threads: the caller holds run.lock().
+// for scripts. Times are ns since the window's beginning. Threads: the caller holds run.lock(), but
+// for tree_columns().
 // Failures: the reader's.
 #pragma once
 

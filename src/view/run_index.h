@@ -2,8 +2,9 @@
 //
 // Call paths of functions become nodes in preorder (node 0 is the root of all), so that a subtree
 // is a range of numbers and a tree travels as two columns: depth and function. Owns the reader.
-// Threads: const calls on one RunIndex exclude one another through lock(); the streams of a Reader
-// may not run twice at once. Failures: the reader's, at open().
+// Threads: what open() laid out (tree, nodes, categories) never changes and may be read by any
+// thread; calls that read the run exclude one another through lock(): the streams of a Reader may
+// not run twice at once. Failures: the reader's, at open().
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@ import { calleeFrames, callerFrames, childrenOf, encodePath, findPath, foundFram
          type Frame } from "../src/flame/frames.ts";
 import { amount, duration, percent, shareError } from "../src/format.ts";
 import { findFunctions, foundTime, matcher } from "../src/search.ts";
-import { decodeState, encodeState, kDefaults } from "../src/state.ts";
+import { decodeState, encodeState, homeOf, kDefaults } from "../src/state.ts";
 import { heatShape, heatTime, roundStep, ticks } from "../src/time/scale.ts";
 import { asRate, requestsIn, type Line } from "../src/time/load_series.ts";
 import { runsOf } from "../src/time/runs.ts";
@@ -55,6 +55,34 @@ test("tables are read, and damaged ones refused", () => {
   assert.deepEqual(table.texts.s, ["ab", "c"]);
   for (let length = 0; length < bytes.length; ++length) assert.throws(() => readTable(bytes.subarray(0, length)));
   assert.throws(() => readBundle(Uint8Array.from([255, 255, 255, 127, 1])));
+});
+
+test("numbers of any length and names in any letters are read", () => {
+  const varint = (value: bigint): number[] => (value < 128n ? [Number(value)] : [Number(value & 127n) | 128, ...varint(value >> 7n)]);
+  const values = [0n, 127n, 128n, 16383n, 16384n, 2097151n, 2097152n, 268435455n, 268435456n, 2n ** 35n + 5n, 2n ** 53n - 1n, 3n];
+  const numbers = values.flatMap(varint);
+  const texts = ["plain", "na\u00efve \u4e16", ""].flatMap((text) => {
+    const bytes = [...new TextEncoder().encode(text)];
+    return [bytes.length, ...bytes];
+  });
+  const header = new TextEncoder().encode(JSON.stringify({ kind: "x", scalars: {}, columns: [["n", "u", values.length, numbers.length], ["s", "s", 3, texts.length]] }));
+  const table = readTable(Uint8Array.from([65, 83, 67, 49, header.length & 255, header.length >> 8, 0, 0, ...header, ...numbers, ...texts]));
+  assert.deepEqual([...table.numbers.n], values.map(Number));
+  assert.deepEqual(table.texts.s, ["plain", "na\u00efve \u4e16", ""]);
+});
+
+test("weights of cells are those of rows, looked up or searched for", () => {
+  const node = Uint32Array.from([1, 3, 5, 3, 4]);
+  const cells = { from: 0, to: 1, bins: 1, state: Uint8Array.from([0, 0, 0, 1, 9]), node, bin: null, thread: null,
+                  ns: Float64Array.from([5, 7, 11, 13, 99]), count: Float64Array.from([1, 1, 1, 2, 9]) };
+  const fast = Weights.ofCells(cells, sample.tree.count, (state) => state <= 1);
+  const slow = Weights.of([[1, 5, 1], [3, 20, 3], [5, 11, 1]]);
+  assert.deepEqual([...fast.nodes], [...slow.nodes]);
+  for (let v = 0; v < sample.tree.count; ++v) {
+    assert.equal(fast.total(sample.tree, v), slow.total(sample.tree, v));
+    assert.equal(fast.totalCount(sample.tree, v), slow.totalCount(sample.tree, v));
+    assert.equal(fast.self(v), slow.self(v));
+  }
 });
 
 test("a tree out of preorder is refused", () => {
@@ -163,6 +191,16 @@ test("state goes into the hash and back; strange hashes do no harm", () => {
   assert.deepEqual(decodeState("#" + encodeState(state)), state);
   assert.equal(encodeState(kDefaults), "");
   assert.deepEqual(decodeState("#tab=evil&from=x&threads=1.z&metric=7&__proto__=1&x=%E0%A4%A&run=Infinity"), kDefaults);
+});
+
+test("a run of nothing but allocations opens on its heap, and its flame graph has an address", () => {
+  const home = homeOf("heap");
+  assert.equal(decodeState("", home).tab, "heap");
+  assert.equal(encodeState(home, home), "");
+  const flame = { ...home, tab: "flame" as const };
+  assert.equal(encodeState(flame, home), "tab=flame");
+  assert.deepEqual(decodeState("#tab=flame", home), flame);
+  assert.equal(decodeState("", homeOf("perf_event")).tab, "flame");
 });
 
 test("figures", () => {

@@ -99,12 +99,12 @@ export function readCells(table: Table): Cells {
     from: scalars.from,
     to: scalars.to,
     bins: scalars.bins,
-    state: Uint8Array.from(numbers.state),
-    node: Uint32Array.from(numbers.node),
+    state: new Uint8Array(numbers.state),
+    node: new Uint32Array(numbers.node),
     ns: numbers.ns,
     count: numbers.count,
-    bin: numbers.bin ? Uint32Array.from(numbers.bin) : null,
-    thread: numbers.thread ? Uint32Array.from(numbers.thread) : null,
+    bin: numbers.bin ? new Uint32Array(numbers.bin) : null,
+    thread: numbers.thread ? new Uint32Array(numbers.thread) : null,
   };
 }
 

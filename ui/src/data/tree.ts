@@ -79,7 +79,7 @@ export function readTree(table: Table): Tree {
     named: Uint8Array.from(kinds, (k) => (k & 4 ? 0 : 1)),
   };
   const tree = layTree(numbers.depth, numbers.function, functions, new Set(numbers.inlined));
-  if (numbers.category) tree.category = Uint16Array.from(numbers.category);
+  if (numbers.category) tree.category = new Uint16Array(numbers.category);
   tree.categoryNames = texts.categories ?? [];
   return tree;
 }

@@ -1,5 +1,6 @@
 // Weights: time and counts on nodes of a tree, sparse. Nodes ascend, so the sum over a subtree is a
-// difference of two prefix sums; nothing as long as the tree is ever allocated.
+// difference of two prefix sums. Where every node's place among them is known, it is looked up, else
+// searched for.
 
 import type { Tree } from "./tree.ts";
 
@@ -20,6 +21,7 @@ export class Weights {
     readonly nodes: Uint32Array,
     private readonly ns: Float64Array, // prefix sums, one longer than nodes
     private readonly counts: Float64Array,
+    private readonly places: Uint32Array | null, // by node: how many of `nodes` are smaller
   ) {}
 
   static of(rows: Iterable<[node: number, ns: number, count: number]>): Weights {
@@ -57,15 +59,22 @@ export class Weights {
       counts[node[i]] += cells.count[i];
       ++used;
     }
-    const nodes = new Uint32Array(Math.min(used, size));
+    const most = Math.min(used, size);
+    const nodes = new Uint32Array(most);
+    const places = new Uint32Array(size + 1);
+    const nsSums = new Float64Array(most + 1);
+    const countSums = new Float64Array(most + 1);
     let n = 0;
-    for (let v = 0; v < size; ++v) if (ns[v] > 0 || counts[v] > 0) nodes[n++] = v;
-    const kept = nodes.subarray(0, n);
-    return Weights.ofSorted(
-      kept,
-      Float64Array.from(kept, (v) => ns[v]),
-      Float64Array.from(kept, (v) => counts[v]),
-    );
+    for (let v = 0; v < size; ++v) {
+      places[v] = n;
+      if (ns[v] <= 0 && counts[v] <= 0) continue;
+      nodes[n] = v;
+      nsSums[n + 1] = nsSums[n] + ns[v];
+      countSums[n + 1] = countSums[n] + counts[v];
+      ++n;
+    }
+    places[size] = n;
+    return new Weights(nodes.subarray(0, n), nsSums.subarray(0, n + 1), countSums.subarray(0, n + 1), places);
   }
 
   static ofSorted(nodes: Uint32Array, ns: Float64Array, counts: Float64Array): Weights {
@@ -74,7 +83,7 @@ export class Weights {
       for (let i = 0; i < values.length; ++i) sums[i + 1] = sums[i] + values[i];
       return sums;
     };
-    return new Weights(nodes, prefix(ns), prefix(counts));
+    return new Weights(nodes, prefix(ns), prefix(counts), null);
   }
 
   get sum(): number {
@@ -85,6 +94,7 @@ export class Weights {
   }
 
   private firstAtLeast(node: number): number {
+    if (this.places) return this.places[Math.min(node, this.places.length - 1)];
     const nodes = this.nodes;
     let low = 0;
     let high = nodes.length;

@@ -49,7 +49,8 @@ export interface Measure {
 }
 
 function addNode(frame: Frame, tree: Tree, measure: Measure, node: number): void {
-  measure.sides.forEach((side, i) => {
+  for (let i = 0; i < measure.sides.length; ++i) {
+    const side = measure.sides[i];
     const total = side.total(tree, node) * measure.scale[i];
     const count = side.totalCount(tree, node);
     frame.total += total;
@@ -62,19 +63,33 @@ function addNode(frame: Frame, tree: Tree, measure: Measure, node: number): void
       frame.b += total;
       frame.countB += count;
     }
-  });
+  }
+}
+
+function weighs(tree: Tree, measure: Measure, node: number): boolean {
+  for (const side of measure.sides) if (side.total(tree, node) > 0) return true;
+  return false;
 }
 
 // Children by function of all the nodes. With `collapse`, a child that is the same function as its
 // parent is taken into it: its own children stand in its place.
 function growDown(tree: Tree, measure: Measure, nodes: number[], collapse: boolean): Frame["grow"] {
   return (frame) => {
+    // The children of one node are of different functions: nothing has to be grouped.
+    if (nodes.length === 1 && !collapse) {
+      const kids: Frame[] = [];
+      const end = tree.end[nodes[0]];
+      for (let child = nodes[0] + 1; child < end; child = tree.end[child]) {
+        if (weighs(tree, measure, child)) kids.push(down(tree, measure, tree.fn[child], [child], frame, false));
+      }
+      return kids;
+    }
     const groups = new Map<number, number[]>();
     const pending = nodes.slice();
     for (let at = 0; at < pending.length; ++at) {
       const node = pending[at];
       for (let child = node + 1; child < tree.end[node]; child = tree.end[child]) {
-        if (measure.sides.every((side) => side.total(tree, child) <= 0)) continue;
+        if (!weighs(tree, measure, child)) continue;
         const fn = tree.fn[child];
         if (collapse && fn === frame.fn) {
           pending.push(child);
