@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 
 #include "base/unique_fd.h"
 
@@ -12,6 +13,7 @@ namespace assay::symbol {
 namespace {
 
 constexpr size_t kMaxTextBytes = 256 << 20;
+constexpr size_t kUsualTextBytes = 8 << 20;
 // No symbol of kallsyms has a size, so an address far behind the last one must not get its name.
 constexpr uint64_t kMaxSymbolBytes = 4 << 20;
 
@@ -25,14 +27,13 @@ KernelSymbols KernelSymbols::load(const std::string& path) {
     return none;
   }
   std::string text;
-  for (;;) {
-    size_t had = text.size();
-    if (had >= kMaxTextBytes) break;
-    text.resize(had + (1 << 20));
-    ssize_t n = ::read(fd.get(), text.data() + had, text.size() - had);
-    text.resize(had + (n > 0 ? static_cast<size_t>(n) : 0));
+  text.reserve(kUsualTextBytes);
+  char buffer[1 << 14];  // the kernel gives a page at a time
+  while (text.size() < kMaxTextBytes) {
+    ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;
+    text.append(buffer, static_cast<size_t>(n));
   }
   return parse(std::move(text));
 }
@@ -93,6 +94,29 @@ void KernelSymbols::add_line(size_t begin, size_t end) {
     default:
       break;  // absolute and per-CPU offsets are no addresses
   }
+}
+
+std::optional<KernelSymbols::Range> KernelSymbols::core_range() const {
+  Range range;
+  for (const Entry& entry : code_) {
+    if (entry.module_size > 0) continue;
+    std::string_view name = std::string_view(text_).substr(entry.name_at, entry.name_size);
+    if (name == "_stext") range.begin = entry.start;
+    if (name == "_etext") range.end = entry.start;
+  }
+  return range.begin != 0 && range.begin < range.end ? std::optional(range) : std::nullopt;
+}
+
+std::string KernelSymbols::core_text() const {
+  std::string text;
+  auto range = core_range();
+  for (const Entry& entry : code_) {
+    if (!range || entry.start < range->begin || entry.start > range->end) continue;
+    if (entry.module_size > 0) continue;
+    text += fmt::format("{:x} t {}\n", entry.start,
+                        std::string_view(text_).substr(entry.name_at, entry.name_size));
+  }
+  return text;
 }
 
 bool KernelSymbols::find(const std::vector<Entry>& table, uint64_t address,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,15 @@ class KernelSymbols {
   bool find_data(uint64_t address, KernelSymbol& out) const { return find(data_, address, out); }
   size_t size() const { return code_.size() + data_.size(); }
   const std::string& problem() const { return problem_; }
+
+  // The kernel's own code, from _stext to _etext; nothing when the table has not both.
+  struct Range {
+    uint64_t begin = 0, end = 0;
+    bool has(uint64_t address) const { return begin <= address && address < end; }
+  };
+  std::optional<Range> core_range() const;
+  // Its symbols, in kallsyms' form: parse() of it answers as this table does within the range.
+  std::string core_text() const;
 
  private:
   struct Entry {

@@ -6,6 +6,7 @@
 
 #include "model/stack.h"
 #include "symbol/demangle.h"
+#include "symbol/kernel_cache.h"
 #include "symbol/kernel_symbols.h"
 
 namespace assay::symbol {
@@ -13,12 +14,13 @@ namespace {
 
 class KernelNames final : public NameSource {
  public:
-  explicit KernelNames(std::string path) : path_(std::move(path)) {}
+  explicit KernelNames(const Options& options)
+      : path_(options.kallsyms), cache_(options.cache_dir, options.boot_id_file) {}
 
   std::vector<model::Location> resolve(uint64_t address) override {
     model::Location location;
     KernelSymbol symbol;
-    if (table().find_code(address, symbol)) {
+    if (table_for(address).find_code(address, symbol)) {
       location.function = symbol.name;
       if (!symbol.module.empty())
         location.system_name = fmt::format("{} [{}]", symbol.name, symbol.module);
@@ -48,13 +50,32 @@ class KernelNames final : public NameSource {
 
  private:
   const KernelSymbols& table() {
-    std::call_once(once_, [this] { table_ = KernelSymbols::load(path_); });
+    bool is_kept = core() != nullptr;
+    std::call_once(once_, [&] {
+      table_ = KernelSymbols::load(path_);
+      if (!is_kept) cache_.keep(table_);
+    });
     return table_;
+  }
+  const KernelSymbols* core() {
+    std::call_once(core_once_, [this] {
+      core_ = cache_.load();
+      if (core_) core_range_ = *core_->core_range();
+    });
+    return core_ ? &*core_ : nullptr;
+  }
+  // What the cache answers as well is not asked of the whole table, which takes longer to have.
+  const KernelSymbols& table_for(uint64_t address) {
+    const KernelSymbols* kept = core();
+    return kept != nullptr && core_range_.has(address) ? *kept : table();
   }
 
   std::string path_;
-  std::once_flag once_;
+  KernelCache cache_;
+  std::once_flag once_, core_once_;
   KernelSymbols table_;
+  std::optional<KernelSymbols> core_;
+  KernelSymbols::Range core_range_;
 };
 
 class MarkerNames final : public NameSource {
@@ -77,8 +98,8 @@ class MarkerNames final : public NameSource {
 
 }  // namespace
 
-std::unique_ptr<NameSource> make_kernel_names(const std::string& kallsyms) {
-  return std::make_unique<KernelNames>(kallsyms);
+std::unique_ptr<NameSource> make_kernel_names(const Options& options) {
+  return std::make_unique<KernelNames>(options);
 }
 
 std::unique_ptr<NameSource> make_marker_names() {

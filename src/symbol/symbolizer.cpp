@@ -84,7 +84,7 @@ class SymbolizerImpl final : public Symbolizer {
                                    const model::Module& module) const {
     switch (module.kind) {
       case model::ModuleKind::kernel:
-        return make_kernel_names(options_.kallsyms);
+        return make_kernel_names(options_);
       case model::ModuleKind::vdso:
         return make_vdso_names(options_, module);
       case model::ModuleKind::marker:

@@ -28,6 +28,7 @@ struct Options {
   bool inlines = true;
   bool debuginfod = false;  // ask DEBUGINFOD_URLS' servers for missing debug files
   std::string kallsyms = "/proc/kallsyms";
+  std::string boot_id_file = "/proc/sys/kernel/random/boot_id";
 };
 
 // What is known of one module's names, for the quality section and for doctor.

@@ -1,4 +1,6 @@
 // The small tables: symbols, kernel symbols, unit tables as bytes.
+#include <filesystem>
+#include <fstream>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -104,6 +106,47 @@ TEST(KernelSymbols, TheKernelIsAModuleOfTheSymbolizer) {
   EXPECT_EQ(all[0].at(0).function, "nft_do_chain");
   EXPECT_TRUE(all[1].empty());
   EXPECT_EQ(all[2].at(0).function, "vfs_read");
+}
+
+TEST(KernelCache, KeepsTheKernelsOwnCodeForTheBootAlone) {
+  namespace fs = std::filesystem;
+  std::string folder = ::testing::TempDir() + "/kernel-cache";
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(folder + "/" + name) << text;
+  };
+  auto name_of = [&](uint64_t address) {
+    Options options;
+    options.kallsyms = folder + "/kallsyms";
+    options.boot_id_file = folder + "/boot_id";
+    options.cache_dir = folder + "/cache";
+    auto symbolizer = Symbolizer::create(options);
+    model::Module kernel{model::ModuleId{2}, model::ModuleKind::kernel, "[kernel]", ""};
+    symbolizer->add_module(0, {}, kernel);
+    return symbolizer->resolve(kernel.id, address).at(0).function;
+  };
+  write("boot_id", "1b4e28ba-2fa1-11d2\n");
+  write("kallsyms",
+        "1000 T _stext\n1000 T first\n1100 t second\n1100 T alias\n1200 T _etext\n"
+        "5000 t in_module\t[nf_tables]\n");
+  EXPECT_EQ(name_of(0x1180), "second");
+  // From now on only the cache knows the code; what comes and goes is asked for anew.
+  write("kallsyms", "1000 T _stext\n1004 T other\n1200 T _etext\n5000 t reloaded\t[nf_tables]\n");
+  EXPECT_EQ(name_of(0x1180), "second");
+  EXPECT_EQ(name_of(0x1000), "_stext") << "the first name of an address, as in the whole table";
+  EXPECT_EQ(name_of(0x5004), "reloaded");
+  EXPECT_EQ(name_of(0x1204), "_etext");
+  write("boot_id", "another-b007\n");  // no boot id: nothing is kept
+  EXPECT_EQ(name_of(0x1180), "other");
+  write("boot_id", "2b4e28ba-2fa1-11d2\n");
+  EXPECT_EQ(name_of(0x1180), "other");
+  auto files = std::distance(fs::directory_iterator(folder + "/cache"), fs::directory_iterator());
+  EXPECT_EQ(files, 1) << "the earlier boot's is removed";
+  std::string damaged = fs::directory_iterator(folder + "/cache")->path().string();
+  std::ofstream(damaged) << "nonsense";
+  EXPECT_EQ(name_of(0x1000), "_stext");
+  fs::remove_all(folder);
 }
 
 UnitTable small_table() {
