@@ -125,8 +125,8 @@ Result<void> check_place(const ImportOptions& options) {
 
 class Importer {
  public:
-  Importer(const ImportOptions& options, RunBuilder& builder)
-      : options_(options), builder_(builder) {}
+  Importer(const ImportOptions& options, RunBuilder& builder, ImportNames& names)
+      : options_(options), builder_(builder), names_(names) {}
 
   Result<void> read(const std::string& name) {
     auto input = open_input(name);
@@ -144,7 +144,6 @@ class Importer {
   }
 
   const std::vector<std::string>& formats() const { return formats_; }
-  const std::optional<KernelPlace>& kernel() const { return kernel_; }
 
  private:
   Result<void> read_as(Source source, const Input& input) {
@@ -170,16 +169,13 @@ class Importer {
   Result<void> read_perf_data(const Input& input) {
     auto data = formats::PerfData::open(input);
     if (!data) return std::unexpected(data.error());
-    PerfDataImport import(*data, options_.read, builder_, options_.cache_dir);
-    if (auto done = import.run(); !done) return done;
-    if (import.kernel_place()) kernel_ = import.kernel_place();
-    return {};
+    return PerfDataImport(*data, options_.read, builder_, names_, options_.cache_dir).run();
   }
 
   const ImportOptions& options_;
   RunBuilder& builder_;
+  ImportNames& names_;
   std::vector<std::string> formats_;
-  std::optional<KernelPlace> kernel_;
 };
 
 std::string joined(const std::vector<std::string>& texts) {
@@ -207,11 +203,12 @@ Result<ImportOutcome> import_files(const ImportOptions& options) {
   if (auto made = draft.create(info); !made) return std::unexpected(made.error());
   RunBuilder builder(draft.writer(),
                      [](const std::string& name) { return target::pool_name(name); });
-  Importer importer(options, builder);
+  ImportNames names(options.symbolize, options.cache_dir);
+  Importer importer(options, builder, names);
   for (const std::string& input : options.inputs) {
     if (auto done = importer.read(input); !done) return std::unexpected(done.error());
   }
-  if (options.symbolize) name_imported_frames(builder, options.cache_dir, importer.kernel());
+  names.name_frames(builder);
   info.backend = "import: " + joined(importer.formats());
   if (auto done = builder.finish(info); !done) return std::unexpected(done.error());
   if (auto done = draft.move_into_place(); !done) return std::unexpected(done.error());

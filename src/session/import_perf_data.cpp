@@ -19,10 +19,12 @@ TimeNs begin_of(const formats::PerfData& data) {
 }  // namespace
 
 PerfDataImport::PerfDataImport(const formats::PerfData& data, const formats::ReadOptions& options,
-                               formats::RunBuilder& builder, const std::string& cache_dir)
+                               formats::RunBuilder& builder, ImportNames& names,
+                               const std::string& cache_dir)
     : data_(data),
       options_(options),
       builder_(builder),
+      namer_(names),
       unwinder_(unwind::Unwinder::create(cache_dir)),
       off_cpu_(begin_of(data), builder.marker(StackEnd::not_sampled),
                [this](const model::Wait& wait) {
@@ -104,7 +106,10 @@ model::ThreadId PerfDataImport::thread(const PerfHead& head) {
 
 void PerfDataImport::named(const PerfHead& head, std::string_view name, bool exec) {
   names_[head.tid] = std::string(formats::stored(name));
-  if (exec) processes_[head.pid] = {};
+  if (exec) {
+    processes_[head.pid] = {};
+    memo_.clear();  // the same addresses are other code from here on
+  }
   auto it = threads_.find(head.tid);
   if (it == threads_.end()) return;
   builder_.rename_thread(it->second, names_[head.tid]);
@@ -115,6 +120,7 @@ void PerfDataImport::forked(const PerfHead& head, pid_t parent_pid) {
   if (head.pid != parent_pid && processes_.contains(parent_pid)) {
     Process copy = processes_[parent_pid];
     processes_[head.pid] = std::move(copy);
+    memo_.clear();
   }
   if (!names_.contains(head.tid) && names_.contains(parent_pid)) {
     std::string inherited = names_[parent_pid];
@@ -135,7 +141,7 @@ void PerfDataImport::exited(const PerfHead& head) {
 void PerfDataImport::mapped(const PerfHead& head, const formats::PerfMapping& record) {
   constexpr std::string_view kKernel = "[kernel.kallsyms]";
   if (head.pid < 0 && record.path.starts_with(kKernel)) {
-    kernel_place_ = {std::string(record.path.substr(kKernel.size())), record.file_offset};
+    namer_.set_kernel_place({std::string(record.path.substr(kKernel.size())), record.file_offset});
   }
   if (head.pid < 0 || !record.executable || record.length == 0 ||
       record.start > UINT64_MAX - record.length) {
@@ -159,6 +165,7 @@ void PerfDataImport::mapped(const PerfHead& head, const formats::PerfMapping& re
   }
   Process& process = processes_[head.pid];
   process.space.map(mapping);
+  memo_.clear();
   if (process.exe.empty() && file) {
     process.exe = path;
     if (auto it = threads_.find(head.pid); it != threads_.end()) {
@@ -210,10 +217,22 @@ model::StackId PerfDataImport::stack(const PerfHead& head, const PerfSample& sam
     if (sample.user_mode) return push(root, head.pid, sample.ip);
     return push_kernel(root, std::span(&sample.ip, 1));
   }
-  return push_kernel(user_stack(head, sample), sample.kernel_chain);
+  StackEnd end = find_user_addresses(head, sample);
+  words_.assign({static_cast<uint64_t>(head.pid), static_cast<uint64_t>(end), addresses_.size()});
+  words_.insert(words_.end(), addresses_.begin(), addresses_.end());
+  words_.insert(words_.end(), sample.kernel_chain.begin(), sample.kernel_chain.end());
+  if (const model::StackId* known = memo_.find(words_)) return *known;
+  model::StackId stack;
+  if (end != StackEnd::complete) stack = builder_.marker(end);
+  for (size_t i = addresses_.size(); i-- > 0;) stack = push(stack, head.pid, addresses_[i]);
+  stack = push_kernel(stack, sample.kernel_chain);
+  memo_.keep(words_, stack);
+  return stack;
 }
 
-model::StackId PerfDataImport::user_stack(const PerfHead& head, const PerfSample& sample) {
+// Fills addresses_, leaf first: none for a kernel thread.
+StackEnd PerfDataImport::find_user_addresses(const PerfHead& head, const PerfSample& sample) {
+  addresses_.clear();
   if (!sample.stack.empty() && sample.registers.known != 0) {
     unwind::RawStack raw;
     raw.pid = head.pid;
@@ -222,20 +241,16 @@ model::StackId PerfDataImport::user_stack(const PerfHead& head, const PerfSample
     raw.copy = sample.stack;
     raw.fp_chain = sample.user_chain;
     const unwind::UserStack& user = unwinder_->unwind(raw, processes_[head.pid].space);
-    model::StackId stack;
-    if (user.end != StackEnd::complete) stack = builder_.marker(user.end);
-    for (size_t i = user.frames.size(); i-- > 0;) {
-      const unwind::UserFrame& frame = user.frames[i];
-      stack = push(stack, head.pid, frame.pc - (frame.is_return_address ? 1 : 0));
+    for (const unwind::UserFrame& frame : user.frames) {
+      addresses_.push_back(frame.pc - (frame.is_return_address ? 1 : 0));
     }
-    return stack;
+    return user.end;
   }
-  if (sample.user_chain.empty()) return {};  // a kernel thread
-  model::StackId stack = builder_.marker(StackEnd::frame_pointers);
-  for (size_t i = std::min(sample.user_chain.size(), formats::kDeepestStack); i-- > 0;) {
-    stack = push(stack, head.pid, sample.user_chain[i] - (i > 0 ? 1 : 0));
+  if (sample.user_chain.empty()) return StackEnd::complete;
+  for (size_t i = 0; i < std::min(sample.user_chain.size(), formats::kDeepestStack); ++i) {
+    addresses_.push_back(sample.user_chain[i] - (i > 0 ? 1 : 0));
   }
-  return stack;
+  return StackEnd::frame_pointers;
 }
 
 model::StackId PerfDataImport::push(model::StackId parent, pid_t pid, uint64_t address) {
@@ -252,9 +267,12 @@ model::StackId PerfDataImport::push(model::StackId parent, pid_t pid, uint64_t a
 
 model::StackId PerfDataImport::push_kernel(model::StackId parent, std::span<const uint64_t> chain) {
   if (chain.empty()) return parent;
-  model::ModuleId kernel = builder_.module(model::ModuleKind::kernel, "[kernel]", "");
+  if (!kernel_) {
+    kernel_ = builder_.module(model::ModuleKind::kernel, "[kernel]", "");
+    namer_.expect_kernel(builder_.modules()[*kernel_]);
+  }
   for (size_t i = std::min(chain.size(), formats::kDeepestStack); i-- > 0;) {
-    parent = builder_.push(parent, builder_.frame({kernel, chain[i] - (i > 0 ? 1 : 0)}));
+    parent = builder_.push(parent, builder_.frame({*kernel_, chain[i] - (i > 0 ? 1 : 0)}));
   }
   return parent;
 }

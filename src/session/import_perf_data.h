@@ -17,6 +17,7 @@
 #include "formats/run_builder.h"
 #include "model/address_space.h"
 #include "session/import_names.h"
+#include "session/stack_memo.h"
 #include "unwind/unwinder.h"
 
 namespace assay::session {
@@ -24,10 +25,9 @@ namespace assay::session {
 class PerfDataImport final : public formats::PerfDataVisitor {
  public:
   PerfDataImport(const formats::PerfData& data, const formats::ReadOptions& options,
-                 formats::RunBuilder& builder, const std::string& cache_dir);
+                 formats::RunBuilder& builder, ImportNames& names, const std::string& cache_dir);
 
   Result<void> run();
-  const std::optional<KernelPlace>& kernel_place() const { return kernel_place_; }
 
  private:
   struct Process {
@@ -47,7 +47,8 @@ class PerfDataImport final : public formats::PerfDataVisitor {
   void choose_event();
   model::ThreadId thread(const formats::PerfHead& head);
   model::StackId stack(const formats::PerfHead& head, const formats::PerfSample& sample);
-  model::StackId user_stack(const formats::PerfHead& head, const formats::PerfSample& sample);
+  model::StackEnd find_user_addresses(const formats::PerfHead& head,
+                                      const formats::PerfSample& sample);
   model::StackId push(model::StackId parent, pid_t pid, uint64_t address);
   model::StackId push_kernel(model::StackId parent, std::span<const uint64_t> chain);
   int64_t weight(const formats::PerfSample& sample) const;
@@ -56,6 +57,7 @@ class PerfDataImport final : public formats::PerfDataVisitor {
   const formats::PerfData& data_;
   formats::ReadOptions options_;
   formats::RunBuilder& builder_;
+  ImportNames& namer_;
   std::unique_ptr<unwind::Unwinder> unwinder_;
   capture::OffCpu off_cpu_;
   std::unordered_map<pid_t, Process> processes_;
@@ -66,7 +68,10 @@ class PerfDataImport final : public formats::PerfDataVisitor {
   double scale_ = 1;             // period to ns
   uint64_t left_out_ = 0;
   bool has_stacks_ = false;
-  std::optional<KernelPlace> kernel_place_;
+  std::optional<model::ModuleId> kernel_;  // once a frame of it was seen
+  StackMemo memo_;                         // of what is mapped now
+  std::vector<uint64_t> addresses_;        // of the sample at hand
+  std::vector<uint64_t> words_;
 };
 
 }  // namespace assay::session
