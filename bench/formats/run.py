@@ -3,19 +3,26 @@
 
 usage: bench/formats/run.py [--assay build/release/src/assay] [--megabytes 100] [--keep DIR]
 
-Records a perf.data of at least that size (perf record --call-graph dwarf over a busy program, several
-times, until one is large enough), then times `perf script` alone against `assay import` + `assay export
--o x.svg`, and `assay export -o x.pb.gz` of a run of about a million samples. Needs perf and the right to
-record. Prints a Markdown table of the times and their ratios; the medians of three.
+Records two perf.data of a busy program: with copies of the stack (perf record --call-graph dwarf, until it
+has at least that size) and with frame pointers. Of each it times `perf script` alone; `perf script` through
+a Perl pipeline, folding and drawing, as people make flame graphs (collapse.pl and flame.pl here: our own, as
+small as the job allows; left out where Perl is missing); and `assay import` + `assay export -o x.svg`. Then
+`assay export -o x.pb.gz` of a run of about a million samples. Needs perf and the right to record. Prints a
+Markdown table; Assay's figures are medians of five, with its caches warm, perf's of one run, since it is slow.
 """
 
 import argparse
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUSY = ("import hashlib, json\nx = list(range(2000))\n"
+        "while True: hashlib.sha256(json.dumps(x).encode()).hexdigest()")
 
 
 class Cost:
@@ -28,7 +35,7 @@ class Cost:
         return Cost(self.wall + other.wall, self.cpu + other.cpu)
 
 
-def cost_of(command, times=3):
+def cost_of(command, times=5):
     costs = []
     for _ in range(times):
         begin, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -39,15 +46,18 @@ def cost_of(command, times=3):
     return sorted(costs, key=lambda cost: cost.wall)[len(costs) // 2]
 
 
-def record(path, megabytes):
+def record(path, duration, frequency, graph):
+    # Build ids with the mappings: some versions of perf die at the end while they collect them themselves.
+    subprocess.run(["perf", "record", "-q", "--buildid-mmap", "-F", str(frequency), "--call-graph", graph, "-o", path, "--",
+                    "timeout", str(duration), sys.executable, "-c", BUSY],
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def record_dwarf(path, megabytes):
     """A perf.data of at least so many megabytes: the copy of the stack makes it grow."""
     duration = 4
     while True:
-        subprocess.run(["perf", "record", "-q", "-F", "4999", "--call-graph", "dwarf,8192", "-o", path, "--",
-                        "timeout", str(duration), sys.executable, "-c",
-                        "import hashlib, json\nx = list(range(2000))\n"
-                        "while True: hashlib.sha256(json.dumps(x).encode()).hexdigest()"],
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        record(path, duration, 4999, "dwarf,8192")
         if os.path.getsize(path) >= megabytes * 1e6 or duration > 120:
             return
         duration *= 2
@@ -60,32 +70,52 @@ def million_samples(path):
             file.write(f"main;serve;handler_{i % 97};parse_{i % 1009};leaf_{i} 50\n")
 
 
+def perl_pipeline(data, svg):
+    return ["sh", "-c", f"perf script -i '{data}' | perl '{HERE}/collapse.pl' | perl '{HERE}/flame.pl' > '{svg}'"]
+
+
+def compare(options, directory, data):
+    """perf script, Perl and Assay over one perf.data: rows of name and cost."""
+    run, svg = data + ".assay", data + ".svg"
+    rows = {"`perf script` alone": cost_of(["perf", "script", "-i", data], times=1)}
+    if shutil.which("perl"):
+        rows["`perf script` \\| Perl collapse \\| Perl flame graph"] = cost_of(perl_pipeline(data, svg), times=1)
+    ours_import = cost_of([options.assay, "import", data, "-o", run, "--overwrite", "-q"])
+    rows["`assay import`"] = ours_import
+    rows["`assay import` + `export -o x.svg`"] = ours_import + cost_of([options.assay, "export", run, "-o", svg])
+    return rows
+
+
+def print_rows(rows):
+    peer = rows["`perf script` alone"]
+    for name, cost in rows.items():
+        print(f"| {name} | {cost.wall:.3f} | {cost.cpu:.3f} | {peer.wall / cost.wall:.1f} | {peer.cpu / cost.cpu:.1f} |")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", default="build/release/src/assay")
     parser.add_argument("--megabytes", type=float, default=100)
-    parser.add_argument("--keep")
+    parser.add_argument("--keep", help="a directory that is left behind")
     options = parser.parse_args()
     directory = options.keep or tempfile.mkdtemp(prefix="assay-formats-")
-    data, run = os.path.join(directory, "perf.data"), os.path.join(directory, "run.assay")
-    record(data, options.megabytes)
-    size = os.path.getsize(data) / 1e6
-    peer = cost_of(["perf", "script", "-i", data], times=1)
-    ours_import = cost_of([options.assay, "import", data, "-o", run, "--overwrite", "-q"])
-    ours_svg = cost_of([options.assay, "export", run, "-o", os.path.join(directory, "x.svg")])
-    folded = os.path.join(directory, "million.folded")
-    big = os.path.join(directory, "million.assay")
+    dwarf, frames = os.path.join(directory, "dwarf.data"), os.path.join(directory, "fp.data")
+    record_dwarf(dwarf, options.megabytes)
+    record(frames, 8, 19999, "fp")
+    print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs; ratios to `perf script` alone")
+    for name, data in {"copies of the stack": dwarf, "frame pointers": frames}.items():
+        print(f"\n| perf.data with {name}, {os.path.getsize(data) / 1e6:.0f} MB | wall s | CPU s | wall ratio | CPU ratio |")
+        print("|---|--:|--:|--:|--:|")
+        print_rows(compare(options, directory, data))
+    if not shutil.which("perl"):
+        print("\nleft out: perl is not installed")
+    folded, big = os.path.join(directory, "million.folded"), os.path.join(directory, "million.assay")
     million_samples(folded)
     subprocess.run([options.assay, "import", folded, "-o", big, "--overwrite", "-q"], check=True)
     pprof = cost_of([options.assay, "export", big, "-o", os.path.join(directory, "x.pb.gz")])
-    ours = ours_import + ours_svg
-    print(f"perf.data of {size:.0f} MB; load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs\n")
-    print("| | wall s | CPU s | wall ratio | CPU ratio |\n|---|--:|--:|--:|--:|")
-    rows = {"`perf script` alone": peer, "`assay import`": ours_import,
-            "`assay import` + `export -o x.svg`": ours}
-    for name, cost in rows.items():
-        print(f"| {name} | {cost.wall:.2f} | {cost.cpu:.2f} | {peer.wall / cost.wall:.1f} | {peer.cpu / cost.cpu:.1f} |")
-    print(f"| `assay export -o x.pb.gz`, 1M samples | {pprof.wall:.2f} | {pprof.cpu:.2f} | | |")
+    print(f"\n`assay export -o x.pb.gz` of a million samples: {pprof.wall:.3f} s, {pprof.cpu:.3f} s CPU")
+    if not options.keep:
+        shutil.rmtree(directory)
 
 
 main()
