@@ -1,20 +1,23 @@
 #!/usr/bin/env node
 // How fast the page is: a run with a million distinct call paths, and one with three million waits.
 //
-//   bench/page/run.mjs [--build build/release] [--nodes 1000000] [--waits 3000000] [--speedscope DIR]
+//   bench/page/run.mjs [--build build/release] [--nodes 1000000] [--waits 3000000] [--speedscope DIR] [--large MB]
 //
 // Measures in headless Chromium without a GPU: from opening the address to the drawn flame graph; each
 // frame of a series of zooms; from a range selection to the drawn answer; the size of the single file.
-// With --speedscope DIR (npm's package speedscope, unpacked) the same stacks are opened there too.
+// The same stacks, exported as speedscope's JSON, are opened in npm's build of speedscope (a development
+// dependency of ui/, or unpacked in DIR), to where it names its views. With --large only this: a run file
+// of about so many megabytes (1000 takes minutes to make) is opened, ranges and threads are selected in it,
+// functions are searched; with the server's memory. It is removed afterwards.
 
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
-import { createServer } from "node:http";
-import { tmpdir } from "node:os";
-import { extname, join } from "node:path";
-import { Browser, findChromium } from "../../tests/e2e/browser.mjs";
+import { loadavg, tmpdir } from "node:os";
+import { join } from "node:path";
+import { Browser, findChromium, kSoftwareGl } from "../../tests/e2e/browser.mjs";
+import { serveSpeedscope } from "../../tests/e2e/speedscope.mjs";
 
-const options = { build: "build/release", nodes: "1000000", waits: "3000000", speedscope: "" };
+const options = { build: "build/release", nodes: "1000000", waits: "3000000", speedscope: "ui/node_modules/speedscope", large: "" };
 for (let i = 2; i + 1 < process.argv.length; i += 2) options[process.argv[i].replace(/^--/, "")] = process.argv[i + 1];
 const assay = join(options.build, "src/assay");
 const maker = join(options.build, "tests/e2e/make_run");
@@ -41,7 +44,7 @@ async function openMs(page, url) {
   await page.send("Page.navigate", { url: "about:blank" });
   const begin = performance.now();
   await page.send("Page.navigate", { url });
-  await page.until(kReady);
+  await page.until(kReady, "the flame graph", 120_000);
   return performance.now() - begin;
 }
 
@@ -64,12 +67,12 @@ async function measureNodes(browser) {
   must(maker, "big", run, options.nodes);
   const served = await serve(run);
   const page = await browser.page(1920, 1080);
-  await openMs(page, served.url); // the browser's own start is not the page's
+  const first = await openMs(page, served.url); // with the browser's own start
   const times = [];
   for (let i = 0; i < 3; ++i) times.push(await openMs(page, served.url));
   const frames = await zoomFrames(page);
   row(`${options.nodes} call paths: the server is ready`, `${served.startMs.toFixed(0)} ms`);
-  row("  the page opens, flame graph drawn (median of 3)", `${median(times).toFixed(0)} ms`);
+  row("  the page opens, flame graph drawn (median of 3; first)", `${median(times).toFixed(0)} ms; ${first.toFixed(0)} ms`);
   row(`  a frame of a zoom (${frames.length} frames)`, `${median(frames).toFixed(1)} ms median, ${Math.max(...frames).toFixed(1)} ms worst`);
   await page.close();
   served.child.kill();
@@ -94,33 +97,73 @@ async function measureWaits(browser) {
 }
 
 async function measureSpeedscope(browser, run) {
-  const folded = join(scratch, "nodes.folded");
-  must(assay, "export", run, "--format", "folded", "-o", folded);
-  const types = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css" };
-  const server = createServer((request, response) => {
-    const path = new URL(request.url, "http://x").pathname;
-    const file = path === "/data" ? folded : join(options.speedscope, "dist/release", path === "/" ? "index.html" : path);
-    if (!existsSync(file)) return response.writeHead(404).end();
-    response.writeHead(200, { "content-type": types[extname(file)] ?? "text/plain" }).end(readFileSync(file));
-  }).listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.on("listening", resolve));
+  const release = join(options.speedscope, "dist/release");
+  if (!existsSync(release)) return row("speedscope: the same stacks opened", "not installed: npm --prefix ui ci");
+  const file = join(scratch, "nodes.speedscope.json");
+  must(assay, "export", run, "--metric", "cpu", "-o", file);
+  const what = `speedscope: the same stacks opened (${(statSync(file).size / 1e6).toFixed(0)} MB of JSON)`;
+  const served = await serveSpeedscope(release, file);
   const page = await browser.page(1920, 1080);
   const begin = performance.now();
-  const { port } = server.address();
-  await page.open(`http://127.0.0.1:${port}/#profileURL=http://127.0.0.1:${port}/data`);
   try {
+    await page.open(served.url);
     for (;;) {
       // Imported when the toolbar names its views.
       if (await page.eval(`/Left Heavy/.test(document.body?.innerText ?? "")`)) break;
       if (performance.now() - begin > 120_000) throw new Error("not within two minutes");
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
-    row(`speedscope: the same stacks opened (${(statSync(folded).size / 1e6).toFixed(0)} MB folded)`, `${(performance.now() - begin).toFixed(0)} ms`);
+    row(what, `${(performance.now() - begin).toFixed(0)} ms`);
   } catch (error) {
-    row("speedscope: the same stacks opened", `failed: ${error.message}`);
+    row(what, `failed after ${((performance.now() - begin) / 1000).toFixed(0)} s: ${error.message}`);
   }
+  await page.close().catch(() => {});
+  served.stop();
+}
+
+// From a change of the address to figures other than before.
+async function answerMs(page, hash) {
+  const before = await page.text(".tools-note");
+  await page.eval(`window.asked = performance.now(); location.hash = ${JSON.stringify(hash)}`);
+  return page.until(`document.querySelector(".tools-note").innerText !== ${JSON.stringify(before)} && performance.now() - window.asked`);
+}
+
+function memoryMb(pid, field) {
+  const line = new RegExp(`${field}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${pid}/status`, "utf8"));
+  return (Number(line[1]) / 1024).toFixed(0);
+}
+
+async function measureLarge(browser) {
+  const run = join(scratch, "large.assay");
+  must(maker, "large", run, options.large);
+  const served = await serve(run);
+  const page = await browser.page(1920, 1080);
+  const first = await openMs(page, served.url + "#metric=wall");
+  await page.until(`document.querySelector(".verdict:not(.pending)")`, "the verdict", 300_000);
+  const again = await openMs(page, served.url + "#metric=wall");
+  await page.until(`document.querySelector(".verdict:not(.pending)")`, "the verdict", 300_000);
+  const ranges = [], threads = [];
+  for (let i = 1; i <= 5; ++i) ranges.push(await answerMs(page, `metric=wall&from=${i}0000000000&to=${i}5${i}00000000`));
+  for (let i = 1; i <= 3; ++i) threads.push(await answerMs(page, `metric=wall&threads=${i}.${i + 1}`));
+  await page.eval(`window.asked = performance.now(); location.hash = "metric=wall&search=function_77"`);
+  const search = await page.until(`document.querySelector(".search-share")?.innerText.includes("functions") && performance.now() - window.asked`);
+  row(`a run of ${(statSync(run).size / 1e6).toFixed(0)} MB: the server is ready`, `${served.startMs.toFixed(0)} ms`);
+  row("  the page opens, flame graph drawn (first; again)", `${first.toFixed(0)} ms; ${again.toFixed(0)} ms`);
+  row("  a range of about 5 s selected, drawn", `${median(ranges).toFixed(0)} ms median of 5, ${Math.max(...ranges).toFixed(0)} ms worst`);
+  row("  two of its threads selected over the whole run, drawn", `${median(threads).toFixed(0)} ms median of 3`);
+  row("  functions searched, their share shown", `${search.toFixed(0)} ms`);
+  row("  memory of the server (at most)", `${memoryMb(served.child.pid, "VmRSS")} MB (${memoryMb(served.child.pid, "VmHWM")} MB)`);
   await page.close();
-  server.close();
+  served.child.kill();
+}
+
+async function measureAll(browser) {
+  const run = await measureNodes(browser);
+  await measureWaits(browser);
+  const file = join(scratch, "page.html");
+  must(assay, "report", run, "--format", "html", "-o", file);
+  row(`the single file of the run with ${options.nodes} call paths`, `${(statSync(file).size / 1e6).toFixed(1)} MB`);
+  await measureSpeedscope(browser, run);
 }
 
 const chromium = findChromium();
@@ -128,14 +171,11 @@ if (!chromium) {
   console.log("skipped: no Chromium");
   process.exit(77);
 }
-const browser = await Browser.start(chromium);
+console.log(`load average ${loadavg()[0].toFixed(1)}`);
+const browser = await Browser.start(chromium, kSoftwareGl);
 try {
-  const run = await measureNodes(browser);
-  await measureWaits(browser);
-  const file = join(scratch, "page.html");
-  must(assay, "report", run, "--format", "html", "-o", file);
-  row(`the single file of the run with ${options.nodes} call paths`, `${(statSync(file).size / 1e6).toFixed(1)} MB`);
-  if (options.speedscope) await measureSpeedscope(browser, run);
+  if (options.large) await measureLarge(browser);
+  else await measureAll(browser);
 } finally {
   await browser.stop();
   rmSync(scratch, { recursive: true, force: true });

@@ -12,14 +12,17 @@ export function findChromium() {
   return known.find((path) => path && existsSync(path)) ?? null;
 }
 
+// Pages that draw with WebGL need one; without a GPU this is Chromium's own.
+export const kSoftwareGl = ["--enable-unsafe-swiftshader"];
+
 export class Browser {
-  static async start(program) {
+  static async start(program, more = []) {
     const browser = new Browser();
     browser.home = mkdtempSync(join(tmpdir(), "assay-browser-"));
     browser.process = spawn(program, [
       "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
       "--disable-component-update", "--disable-sync", "--hide-scrollbars", "--force-device-scale-factor=1",
-      "--remote-debugging-pipe", `--user-data-dir=${browser.home}`, "about:blank",
+      "--remote-debugging-pipe", `--user-data-dir=${browser.home}`, ...more, "about:blank",
     ], { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
     browser.next = 1;
     browser.waiting = new Map();
@@ -111,8 +114,8 @@ class Page {
     return result.value;
   }
   // Waits until the expression is true; its value.
-  async until(expression, what = expression) {
-    const end = Date.now() + kPatienceMs;
+  async until(expression, what = expression, patienceMs = kPatienceMs) {
+    const end = Date.now() + patienceMs;
     for (;;) {
       const value = await this.eval(`(() => { try { return ${expression}; } catch { return null; } })()`);
       if (value) return value;

@@ -1,12 +1,14 @@
 // make_run: writes run files that the page must bear: large, hostile, empty, tiny, imported.
 //
 //   make_run big FILE NODES [WAITS]   that many distinct call paths, and waits on top
+//   make_run large FILE MEGABYTES     samples and waits until the file has about that size
 //   make_run hostile FILE             names that try to break out of the page
 //   make_run empty|tiny|imported FILE
 //
 // Deterministic: the same arguments give the same run.
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <random>
 #include <string>
 #include <vector>
@@ -89,7 +91,8 @@ class RunMaker {
     flush_sometimes(start);
   }
 
-  void finish() {
+  void finish(int64_t window_ns = 0) {
+    if (window_ns > 0) info_.window_end_ns = window_ns;
     info_.finished = true;
     info_.end_reason = "time";
     if (auto done = writer_->finish(info_); !done) fail(done.error().text());
@@ -145,6 +148,44 @@ void make_big(const std::string& path, uint32_t nodes, uint32_t waits) {
   run.finish();
 }
 
+// A server of 64 threads that each run and wait in turn, a row every 5 µs: call paths of which few
+// are hot, lengths that no pattern compresses.
+void make_large(const std::string& path, uint64_t megabytes) {
+  constexpr uint32_t kFunctions = 5'000, kNodes = 100'000;
+  constexpr int64_t kRowNs = 5'000;
+  RunMaker run(path, kSecond, "perf_event");
+  std::vector<model::ThreadId> threads;
+  for (int i = 0; i < 64; ++i)
+    threads.push_back(run.thread("worker-" + std::to_string(i), "worker-*"));
+  std::vector<model::FrameId> frames;
+  for (uint32_t i = 0; i < kFunctions; ++i)
+    frames.push_back(run.frame("server::function_" + std::to_string(i), i % 2));
+  std::mt19937_64 random(7);
+  std::vector<std::pair<model::StackId, uint32_t>> made{{model::StackId{}, 0}};
+  while (made.size() <= kNodes) {
+    auto parent = made[random() % made.size()];
+    if (parent.second >= 42) continue;
+    made.emplace_back(run.push(parent.first, frames[random() % kFunctions]), parent.second + 1);
+  }
+  auto any_stack = [&] {
+    uint64_t most = random() % 4 == 0 ? kNodes : 500;
+    return made[1 + random() % most].first;
+  };
+  int64_t now = 0;
+  for (uint64_t row = 0;; ++row, now += kRowNs) {
+    model::ThreadId thread = threads[row % threads.size()];
+    if (row / threads.size() % 2 == 0) {
+      run.sample(thread, any_stack(), now, static_cast<int64_t>(100'000 + random() % 100'000));
+    } else {
+      run.wait(thread, any_stack(), now, static_cast<int64_t>(50'000 + random() % 200'000));
+    }
+    std::error_code ignored;
+    if (row % 1'000'000 == 0 && std::filesystem::file_size(path, ignored) >= megabytes * 1'000'000)
+      break;
+  }
+  run.finish(now);
+}
+
 void make_hostile(const std::string& path) {
   RunMaker run(path, 2 * kSecond, "perf_event");
   auto thread = run.thread("<img src=x onerror=hacked()>", "</script>");
@@ -169,13 +210,19 @@ void make_hostile(const std::string& path) {
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    fprintf(stderr, "usage: make_run big FILE NODES [WAITS] | hostile|empty|tiny|imported FILE\n");
+    fprintf(stderr,
+            "usage: make_run big FILE NODES [WAITS] | large FILE MEGABYTES | "
+            "hostile|empty|tiny|imported FILE\n");
     return 2;
   }
   std::string what = argv[1], path = argv[2];
   if (what == "big") {
     uint32_t nodes = argc > 3 ? static_cast<uint32_t>(atoi(argv[3])) : 1'000'000;
     make_big(path, nodes, argc > 4 ? static_cast<uint32_t>(atoi(argv[4])) : 0);
+    return 0;
+  }
+  if (what == "large") {
+    make_large(path, argc > 3 ? strtoull(argv[3], nullptr, 10) : 1000);
     return 0;
   }
   if (what == "hostile") {
