@@ -99,6 +99,7 @@ def main():
     parser.add_argument("--keep", help="a directory that is left behind")
     options = parser.parse_args()
     directory = options.keep or tempfile.mkdtemp(prefix="assay-formats-")
+    os.makedirs(directory, exist_ok=True)
     dwarf, frames = os.path.join(directory, "dwarf.data"), os.path.join(directory, "fp.data")
     record_dwarf(dwarf, options.megabytes)
     record(frames, 8, 19999, "fp")
