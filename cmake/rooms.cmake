@@ -2,7 +2,7 @@
 # (subfolders included); its *_test.cpp files become one test program, <room>_test.
 add_library(assay_flags INTERFACE)
 target_compile_options(assay_flags INTERFACE -Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor
-                                             -fno-omit-frame-pointer $<IF:$<BOOL:${ASSAY_SANITIZE}>,-g1,-g>
+                                             -fno-omit-frame-pointer -g
                                              # GCC 12 sees faults in std::string that are not there
                                              -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
 target_include_directories(assay_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
@@ -10,7 +10,7 @@ target_compile_definitions(assay_flags INTERFACE ASSAY_VERSION="${PROJECT_VERSIO
 if(ASSAY_SANITIZE)
   # Instrumented code makes GCC 12 see faults in the standard library (std::regex, for one): warnings are
   # errors in the other builds.
-  target_compile_options(assay_flags INTERFACE -fsanitize=${ASSAY_SANITIZE} -fno-sanitize-recover=all -Wno-error)
+  target_compile_options(assay_flags INTERFACE -fsanitize=${ASSAY_SANITIZE} -fno-sanitize-recover=all -Wno-error -g1)
   target_link_options(assay_flags INTERFACE -fsanitize=${ASSAY_SANITIZE})
 endif()
 
