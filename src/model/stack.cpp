@@ -14,7 +14,8 @@ std::string_view stack_end_text(StackEnd end) {
       "[truncated: too many frames]",
       "[stack not sampled]",
       "[stack lost]",
-      "[frame pointers only]"};
+      "[frame pointers only]",
+      "[truncated: interrupted stack not copied]"};
   return kTexts[static_cast<size_t>(end) % kTexts.size()];
 }
 

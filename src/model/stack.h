@@ -36,8 +36,9 @@ enum class StackEnd : uint8_t {
   not_sampled = 6,       // the wait's stack was not taken (event cap, no permission)
   lost = 7,              // the record with the stack was lost
   frame_pointers = 8,    // walked by frame pointers alone; frames may be missing
+  other_stack = 9,       // a signal's handler has a stack of its own; the other was not copied
 };
-inline constexpr int kStackEndCount = 9;
+inline constexpr int kStackEndCount = 10;
 
 // "[truncated: stack copy too short]" and the like; "" for complete.
 std::string_view stack_end_text(StackEnd end);

@@ -37,6 +37,14 @@ std::shared_ptr<const Table> load_vdso(const TableStore& store) {
   });
 }
 
+// The row that holds at an address; kNoCfi where there is no table.
+Row row_at(const CodeMap& code, uint64_t address) {
+  const CodeRange* range = code.find(address);
+  if (!range || !range->table) return {kNoCfi};
+  uint32_t row = range->table->find(address + range->to_text);
+  return row < range->table->header->row_count ? range->table->rows[row] : Row{kNoCfi};
+}
+
 class TableUnwinder final : public Unwinder {
  public:
   explicit TableUnwinder(const std::string& cache_dir) : store_(cache_dir) {}
@@ -60,6 +68,7 @@ class TableUnwinder final : public Unwinder {
   const Process& process(pid_t pid, const model::AddressSpace& space);
   void continue_truncated(const RawStack& raw, const Process& process, Walk& walk);
   void continue_on_other_stack(const RawStack& raw, const Process& process, Walk& walk);
+  void continue_interrupted(const RawStack& raw, const Process& process, Walk& walk);
   bool continue_by_chain(const RawStack& raw, const CodeMap& code, Walk& walk);
   void take_chain(std::span<const uint64_t> chain, const CodeMap& code, Walk& walk);
   const UserStack& counted(const UserStack& stack);
@@ -143,9 +152,26 @@ const UserStack& TableUnwinder::unwind(const RawStack& raw, const model::Address
 
 void TableUnwinder::continue_truncated(const RawStack& raw, const Process& p, Walk& walk) {
   if (walk.stack.frames.empty()) return take_chain(raw.fp_chain, p.code, walk);
+  if (walk.stack.end == StackEnd::other_stack) return continue_interrupted(raw, p, walk);
   if (walk.stack.end != StackEnd::copy_too_short && walk.stack.end != StackEnd::bad_memory) return;
   if (walks_.join(raw.tid, walk, p.version)) return;
   continue_by_chain(raw, p.code, walk);
+}
+
+// Behind a signal's handler the kernel's chain goes on at what the interrupted code's frame pointer
+// shows: its caller, when the rule for that code is that frame. (The interrupted code itself is not
+// in the chain.)
+void TableUnwinder::continue_interrupted(const RawStack& raw, const Process& p, Walk& walk) {
+  if (walks_.join_interrupted(raw.tid, walk, p.version)) return;
+  const auto& frames = walk.stack.frames;
+  size_t last = frames.size() - 1;
+  auto same_pc = [](const UserFrame& frame, uint64_t pc) { return frame.pc == pc; };
+  if (raw.fp_chain.size() <= last ||
+      !std::equal(frames.begin(), frames.end() - 1, raw.fp_chain.begin(), same_pc) ||
+      row_at(p.code, frames[last].pc).rule_bits() != Row::pack(RowType::fp, 1, 2)) {
+    return;
+  }
+  take_chain(raw.fp_chain.subspan(last), p.code, walk);
 }
 
 // The copy holds one stack only; the kernel's chain may lead back to the one that was switched
@@ -196,13 +222,8 @@ void TableUnwinder::take_chain(std::span<const uint64_t> chain, const CodeMap& c
   walk.sps.clear();  // the chain has none, so nothing can be joined to this walk
   if (!walk.stack.used_frame_pointers || walk.stack.frames.empty()) return;
   const UserFrame& root = walk.stack.frames.back();
-  uint64_t address = root.pc - root.is_return_address;
-  const CodeRange* range = code.find(address);
-  if (!range || !range->table) return;
-  uint32_t row = range->table->find(address + range->to_text);
-  if (row < range->table->header->row_count && range->table->rows[row].type() == RowType::end) {
+  if (row_at(code, root.pc - root.is_return_address).type() == RowType::end)
     walk.stack.end = StackEnd::complete;
-  }
 }
 
 const UserStack& TableUnwinder::counted(const UserStack& stack) {

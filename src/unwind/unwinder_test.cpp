@@ -129,6 +129,57 @@ TEST_F(UnwinderTest, JoiningNeedsTheSameThreadAndStackPointers) {
   EXPECT_EQ(unwind(s.raw_first(20, 1)).end, StackEnd::copy_too_short) << "forgotten";
 }
 
+// A handler on a stack of its own, which interrupted `pc` at `sp` of the usual one.
+SyntheticStack handler_over(uint64_t pc, uint64_t sp, uint64_t rbx = 0) {
+  SyntheticStack s(at(Rule::leaf8), 64);
+  s.reg(model::kRegRsp, SyntheticStack::kSp - 0x1000000);
+  s.word(0, at(Rule::signal)).word(1 + 16, rbx).word(1 + 20, sp).word(1 + 21, pc);
+  return s;
+}
+
+TEST_F(UnwinderTest, AHandlersStackContinuesInWhatItInterrupted) {
+  SyntheticStack s = recursion(10);
+  for (int reg = 0; reg < 16; ++reg) {
+    if (reg != model::kRegRsp) s.reg(reg, 0);
+  }
+  auto before = unwind(s.raw());
+  // At the same place, and with a system call put back to be made again.
+  for (uint64_t pc : {at(Rule::leaf8), at(Rule::leaf8) - 2}) {
+    auto stack = unwind(handler_over(pc, SyntheticStack::kSp).raw());
+    EXPECT_EQ(stack.end, StackEnd::complete);
+    EXPECT_TRUE(stack.joined);
+    EXPECT_EQ(stack.frames.size(), before.frames.size() + 2);
+    EXPECT_EQ(stack.frames.back().pc, at(Rule::root));
+  }
+  EXPECT_EQ(unwind(handler_over(at(Rule::frame32), SyntheticStack::kSp).raw()).end,
+            StackEnd::other_stack)
+      << "another place";
+  EXPECT_EQ(unwind(handler_over(at(Rule::leaf8), SyntheticStack::kSp + 8).raw()).end,
+            StackEnd::other_stack)
+      << "another stack pointer";
+  EXPECT_EQ(unwind(handler_over(at(Rule::leaf8), SyntheticStack::kSp, 1).raw()).end,
+            StackEnd::other_stack)
+      << "another register that calls keep";
+  EXPECT_EQ(unwind(handler_over(at(Rule::leaf8), SyntheticStack::kSp).raw(2)).end,
+            StackEnd::other_stack)
+      << "another thread";
+}
+
+TEST_F(UnwinderTest, TheChainLeadsFromAHandlerToTheCallerOfWhatItInterrupted) {
+  std::vector<uint64_t> chain{at(Rule::leaf8), at(Rule::signal), at(Rule::frame32), at(Rule::root)};
+  SyntheticStack s = handler_over(at(Rule::fp16), SyntheticStack::kSp);
+  s.word(1 + 15, SyntheticStack::kSp + 64);  // its frame pointer
+  s.chain(chain);
+  auto stack = unwind(s.raw());
+  EXPECT_EQ(stack.end, StackEnd::complete);
+  EXPECT_EQ(stack.frames.size(), 5u) << "the interrupted function and its callers";
+  EXPECT_TRUE(stack.used_frame_pointers);
+  // Interrupted where the frame pointer is another function's, the chain would skip one.
+  SyntheticStack other = handler_over(at(Rule::leaf8), SyntheticStack::kSp);
+  other.chain(chain);
+  EXPECT_EQ(unwind(other.raw()).end, StackEnd::other_stack);
+}
+
 TEST_F(UnwinderTest, TheKernelsChainContinuesWhereTheCopyEnds) {
   SyntheticStack s = recursion(3);
   s.chain({at(Rule::leaf8), at(Rule::leaf8), at(Rule::leaf8), at(Rule::leaf8), at(Rule::frame32),

@@ -27,10 +27,12 @@ struct Walk {
   std::vector<StackWord> words;
   std::vector<uint32_t> odd;       // frames found otherwise: by signal frame or expression
   model::UserRegisters registers;  // as sampled
-  uint32_t registers_used = 0;     // bit i: the result depends on register i's sampled value
-  uint32_t code_version = 0;       // of the CodeMap it was walked with; 0: holds nothing
-  bool is_exact = false;           // depends on nothing but what is listed here
-  bool switched_stacks = false;    // ended where the caller is on another stack
+  // Ended in other_stack: what was interrupted there; pc, sp and callee-saved registers.
+  model::UserRegisters interrupted;
+  uint32_t registers_used = 0;   // bit i: the result depends on register i's sampled value
+  uint32_t code_version = 0;     // of the CodeMap it was walked with; 0: holds nothing
+  bool is_exact = false;         // depends on nothing but what is listed here
+  bool switched_stacks = false;  // ended where the caller is on another stack
 
   void clear() {
     stack.frames.clear();
@@ -40,6 +42,7 @@ struct Walk {
     sps.clear();
     words.clear();
     odd.clear();
+    interrupted.known = 0;
     registers_used = code_version = 0;
     is_exact = switched_stacks = false;
   }

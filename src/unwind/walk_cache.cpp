@@ -55,6 +55,33 @@ size_t frame_at(const Walk& walk, uint64_t sp, uint64_t pc) {
   return walk.sps.size();
 }
 
+// Continues `walk` with the frames of `other` beyond `frame`.
+void append_outer(Walk& walk, const Walk& other, size_t frame) {
+  walk.stack.end = model::StackEnd::complete;
+  for (size_t i = frame + 1; i < other.sps.size(); ++i) {
+    if (walk.sps.size() >= kMaxFrames) {
+      walk.stack.end = model::StackEnd::too_deep;
+      break;
+    }
+    walk.sps.push_back(other.sps[i]);
+    walk.stack.frames.push_back(other.stack.frames[i]);
+  }
+  walk.stack.joined = true;
+  walk.is_exact = false;
+  walk.stack.used_frame_pointers |= other.stack.used_frame_pointers;
+}
+
+// Whether the code that a signal interrupted is where a walk with these registers began.
+bool began_there(const model::UserRegisters& interrupted, const model::UserRegisters& leaf) {
+  constexpr uint64_t kSyscallBytes = 2;  // a call to be restarted has its pc put back before it
+  if (interrupted.ip() != leaf.ip() && interrupted.ip() + kSyscallBytes != leaf.ip()) return false;
+  for (uint32_t left = interrupted.known & ~(1u << model::kRegRip); left != 0; left &= left - 1) {
+    int reg = __builtin_ctz(left);
+    if (!leaf.has(reg) || leaf.value[reg] != interrupted.value[reg]) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 WalkCache::Thread* WalkCache::known(pid_t tid) {
@@ -118,19 +145,21 @@ bool WalkCache::join(pid_t tid, Walk& walk, uint32_t code_version) {
     best_time = thread->last_used_at[way];
   }
   if (!best) return false;
-  for (size_t i = best_frame + 1; i < best->sps.size(); ++i) {
-    if (walk.sps.size() >= kMaxFrames) {
-      walk.stack.end = model::StackEnd::too_deep;
-      break;
-    }
-    walk.sps.push_back(best->sps[i]);
-    walk.stack.frames.push_back(best->stack.frames[i]);
-  }
-  if (walk.stack.end != model::StackEnd::too_deep) walk.stack.end = model::StackEnd::complete;
-  walk.stack.joined = true;
-  walk.is_exact = false;
-  walk.stack.used_frame_pointers |= best->stack.used_frame_pointers;
+  append_outer(walk, *best, best_frame);
   return true;
+}
+
+bool WalkCache::join_interrupted(pid_t tid, Walk& walk, uint32_t code_version) {
+  Thread* thread = known(tid);
+  if (!thread || walk.interrupted.known == 0) return false;
+  for (const Walk& other : thread->walks) {
+    if (&other == &walk || other.code_version != code_version) continue;
+    if (other.stack.end != model::StackEnd::complete || other.sps.empty()) continue;
+    if (!began_there(walk.interrupted, other.registers)) continue;
+    append_outer(walk, other, 0);
+    return true;
+  }
+  return false;
 }
 
 void WalkCache::stored(pid_t tid, Walk& walk, uint32_t code_version) {

@@ -5,8 +5,10 @@
 // walk read is equal, so walking again would read the same and give the same. Join: an earlier walk
 // passed through the same frames at the same stack pointers as the last ones of a truncated walk;
 // its outer frames continue it. Two frames must agree in both values (addresses alone repeat in
-// recursion), and the result says it was joined. Bounded: kWays walks per thread, kMaxBytes in all;
-// the threads longest unused go first.
+// recursion), and the result says it was joined. Of code that a signal interrupted on another stack
+// only one frame is known: an earlier walk must have begun in it, with equal pc, sp and
+// callee-saved registers, which is usual where the signal ended a blocking system call. Bounded:
+// kWays walks per thread, kMaxBytes in all; the threads longest unused go first.
 #pragma once
 
 #include <array>
@@ -30,6 +32,9 @@ class WalkCache {
   Walk& victim(pid_t tid);
   // Continues `walk`, whose copy ended, from an earlier walk of the same thread.
   bool join(pid_t tid, Walk& walk, uint32_t code_version);
+  // Continues `walk`, which ended in what a signal interrupted on another stack, from an earlier
+  // walk of the same thread that began there.
+  bool join_interrupted(pid_t tid, Walk& walk, uint32_t code_version);
   void stored(pid_t tid, Walk& walk, uint32_t code_version);
   void forget(pid_t tid);
   size_t bytes() const { return bytes_; }

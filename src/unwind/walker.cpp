@@ -12,6 +12,9 @@ namespace {
 constexpr uint64_t kMaxStackBytes = uint64_t{1} << 28;
 // Nothing is mapped in the first page: a program counter there is a call through a null pointer.
 constexpr uint64_t kNullPage = 4096;
+// The kernel's signal frame and the red zone below what it interrupts: on the same stack an
+// interrupted stack pointer is nearer than this. (Vector state makes a frame some 3 to 11 KB.)
+constexpr uint64_t kMaxSignalFrameBytes = uint64_t{1} << 16;
 // The row of an address where no code is mapped; tables have no such row.
 constexpr uint32_t kUnmapped = Row::pack(RowType::none, 1, 0);
 
@@ -27,7 +30,9 @@ bool Walker<Arch>::peek(uint64_t address, uint64_t& value) {
     highest_ = std::max(highest_, offset + 8);
     return true;
   }
-  if (offset < kMaxStackBytes) {
+  if (left_stack_) {
+    end_ = End::other_stack;
+  } else if (offset < kMaxStackBytes) {
     end_ = End::copy_too_short;
     highest_ = std::max(highest_, offset + 8);
   } else {
@@ -93,6 +98,8 @@ void Walker<Arch>::begin(bool all) {
   }
   end_ = End::complete;
   highest_ = 0;
+  left_stack_ = false;
+  out_.interrupted.known = 0;
   frames_ = words_ = odd_ = 0;
   out_.registers_used = 0;
   out_.stack.used_frame_pointers = out_.stack.popped_call = false;
@@ -148,10 +155,11 @@ typename Walker<Arch>::Place Walker<Arch>::place(uint64_t address) const {
 
 template <class Arch>
 RowMemo::Entry& Walker<Arch>::entry_at(uint64_t address) {
-  RowMemo::Entry& entry = scratch_.memo[RowMemo::number(address)];
+  RowMemo::Entry& entry = RowMemo::at(scratch_.memo.first(), RowMemo::offset(address));
   uint64_t key = RowMemo::key(address, code_version_);
+  // What lies before address 0 is found by nobody: a return address of 0 is then always looked at.
   if (entry.key != key) [[unlikely]]
-    entry = {key, place(address).row.bits, 0};
+    entry = {address == UINT64_MAX ? 0 : key, place(address).row.bits, 0};
   return entry;
 }
 
@@ -163,70 +171,78 @@ bool Walker<Arch>::begins_here(const UserFrame& frame) {
 }
 
 // Nearly every frame of nearly every stack has CFA = sp or fp plus a constant: these are taken
-// here, with all state in locals; anything else is a step().
+// here, with all state in locals; anything else is a step(). Stack pointers rise, so the return
+// addresses that were read of the copy end where the last frame's stack pointer is.
 template <class Arch>
 void Walker<Arch>::walk_plain() {
-  const std::byte* copy = raw_.copy.data();
-  const bool has_copy = raw_.copy.size() >= 8;
-  const uint64_t limit = has_copy ? raw_.copy.size() - 8 : 0;
+  const std::byte* const copy = raw_.copy.data();
+  const uint64_t base = base_;
+  const uint64_t words_end = raw_.copy.size() >= 8 ? raw_.copy.size() - 7 : 0;  // of their offsets
+  RowMemo::Entry* const memo = scratch_.memo.first();
+  const uint32_t version = code_version_;
   for (;;) {
-    uint64_t sp = sp_, highest = highest_;
-    size_t frames = frames_;
+    uint64_t sp = sp_;
+    UserFrame* frame = scratch_.frames + frames_;
+    UserFrame* const frames_end = scratch_.frames + kMaxFrames;
+    uint64_t* sps = scratch_.sps + frames_;
     Register fp = regs_[Arch::kFp];
     RowMemo::Entry* entry = &entry_at(pc_ - is_return_);
     Row found;
     for (;;) {
       found.bits = entry->bits;
       Row row = found;
-      // Without call-frame information fp is followed, under step_frame_pointer()'s conditions.
-      const bool by_convention = row.rule_bits() == kNoCfi;
-      if (by_convention) {
-        if (frames > 0 && begins_here(scratch_.frames[frames - 1])) break;
-        row.bits = Row::pack(RowType::fp, 1, 2);
-      }
       uint64_t from = sp;
-      if (row.type() == RowType::fp) {
+      bool by_convention = false;
+      if (row.type() != RowType::sp) {
+        // Without call-frame information fp is followed, under step_frame_pointer()'s conditions.
+        by_convention = row.rule_bits() == kNoCfi;
+        if (by_convention) {
+          if (begins_here(frame[-1])) break;
+          row.bits = Row::pack(RowType::fp, 1, 2);
+        } else if (row.type() != RowType::fp) {
+          break;
+        }
         if (fp.state == State::slot) {
-          uint64_t at = fp.bits - base_;
-          if (at > limit || !has_copy || words_ == WalkScratch::kMaxWords) break;
+          uint64_t at = fp.bits - base;
+          if (at >= words_end || words_ == WalkScratch::kMaxWords) break;
           std::memcpy(&from, copy + at, 8);
           scratch_.words[words_++] = {static_cast<uint32_t>(at), from};
-          highest = std::max(highest, at + 8);
+          highest_ = std::max(highest_, at + 8);
           fp = {State::value, from};
         }
         if (fp.state == State::lost) break;
         if (fp.state == State::sampled) out_.registers_used |= 1u << Arch::kFp;
         from = fp.bits;
         if (by_convention && (from < sp || from % 8 != 0)) break;
-      } else if (row.type() != RowType::sp) {
-        break;
       }
-      uint64_t cfa = from + row.cfa() * 8, offset = cfa - 8 - base_;
-      if (cfa <= sp || offset > limit || !has_copy || frames == kMaxFrames) break;
+      uint64_t cfa = from + row.cfa() * 8, offset = cfa - 8 - base;
+      if (cfa <= sp || offset >= words_end || frame == frames_end) break;
       uint64_t caller;
       std::memcpy(&caller, copy + offset, 8);
-      if (caller == 0) break;
-      RowMemo::Entry* next = &scratch_.memo[entry->caller];
-      if (next->key != RowMemo::key(caller - 1, code_version_)) {
-        uint32_t number = RowMemo::number(caller - 1);
-        entry->caller = number;
+      RowMemo::Entry* next = &RowMemo::at(memo, entry->caller);
+      if (next->key != RowMemo::key(caller - 1, version)) [[unlikely]] {
+        if (caller == 0) break;
+        entry->caller = RowMemo::offset(caller - 1);
         next = &entry_at(caller - 1);
       }
       if (by_convention) {
         if (Row{next->bits}.rule_bits() == kUnmapped) break;
         out_.stack.used_frame_pointers = true;
       }
-      highest = std::max(highest, offset + 8);
       if (uint32_t slot = row.fp_slot(); slot != kFpSame) {
         fp = {slot <= kMaxFpSlot ? State::slot : State::lost, cfa - 8 * (slot + 1)};
       }
       sp = cfa;
-      scratch_.frames[frames] = {caller, true};
-      scratch_.sps[frames++] = sp;
+      *frame++ = {caller, true};
+      *sps++ = sp;
       entry = next;
     }
-    if (frames > frames_) pc_ = scratch_.frames[frames - 1].pc, is_return_ = true;
-    sp_ = sp, highest_ = highest, frames_ = frames, regs_[Arch::kFp] = fp;
+    auto frames = static_cast<size_t>(frame - scratch_.frames);
+    if (frames > frames_) {
+      pc_ = frame[-1].pc, is_return_ = true;
+      highest_ = std::max(highest_, sp - base);
+    }
+    sp_ = sp, frames_ = frames, regs_[Arch::kFp] = fp;
     Place here;
     here.row = found;  // what the loop above could not do
     if (step<false>(here) == Step::stop) return;
@@ -324,6 +340,28 @@ typename Walker<Arch>::Step Walker<Arch>::stop_at_beginning() {
   return stop(End::complete);
 }
 
+// A handler with a stack of its own (sigaltstack) interrupted code on one that is not in the copy.
+template <class Arch>
+bool Walker<Arch>::is_of_this_stack(uint64_t sp) const {
+  return sp - base_ < raw_.copy.size() || sp - sp_ < kMaxSignalFrameBytes;
+}
+
+// Notes what an earlier walk of the interrupted stack is to be recognised by.
+template <class Arch>
+void Walker<Arch>::leave_stack(uint64_t pc, uint64_t sp) {
+  left_stack_ = true;
+  model::UserRegisters& interrupted = out_.interrupted;
+  for (int reg = 0; reg < Arch::kRegisters; ++reg) {
+    uint64_t offset = sp_ + static_cast<uint64_t>(Arch::kSignalFrame[reg]) - base_;
+    if (!(Arch::kCalleeSaved >> reg & 1) || offset > raw_.copy.size() - 8) continue;
+    std::memcpy(&interrupted.value[static_cast<size_t>(reg)], raw_.copy.data() + offset, 8);
+    interrupted.known |= 1u << reg;
+  }
+  interrupted.value[Arch::kPc] = pc;
+  interrupted.value[Arch::kSp] = sp;
+  interrupted.known |= 1u << Arch::kPc | 1u << Arch::kSp;
+}
+
 template <class Arch>
 template <bool kAll>
 typename Walker<Arch>::Step Walker<Arch>::step_signal() {
@@ -332,6 +370,7 @@ typename Walker<Arch>::Step Walker<Arch>::step_signal() {
   if (!load(sp_ + Arch::kSignalFrame[Arch::kSp], sp)) return Step::stop;
   // The restorer was never called: its own address names it, not the byte before.
   scratch_.frames[frames_ - 1].is_return_address = false;
+  if (!is_of_this_stack(sp)) leave_stack(pc, sp);
   for (int reg = 0; reg < Arch::kRegisters; ++reg) {
     if (kAll || reg == Arch::kFp) regs_[reg] = {State::slot, sp_ + Arch::kSignalFrame[reg]};
   }

@@ -26,7 +26,8 @@ class RowMemo {
   struct Entry {  // 16 bytes: four to a cache line
     uint64_t key = 0;
     uint32_t bits = 0;
-    uint32_t caller = 0;  // number of the entry that followed last time
+    uint32_t caller = 0;  // where the entry that followed last time lies, in bytes from the first:
+                          // what a walk waits for is this load alone
   };
 
   // Of the CodeMap's version only 16 bits are kept: when the others change, all is forgotten.
@@ -35,9 +36,14 @@ class RowMemo {
     epoch_ = version >> 16;
     entries_.assign(kEntries, Entry{});
   }
-  Entry& operator[](size_t number) { return entries_[number]; }
-  static uint32_t number(uint64_t address) {
-    return static_cast<uint32_t>(address * 0x9E3779B97F4A7C15ull >> 40) % kEntries;
+  Entry* first() { return entries_.data(); }
+  // The entry of an address, in bytes from the first.
+  static uint32_t offset(uint64_t address) {
+    auto number = static_cast<uint32_t>(address * 0x9E3779B97F4A7C15ull >> 40) % kEntries;
+    return number * static_cast<uint32_t>(sizeof(Entry));
+  }
+  static Entry& at(Entry* first, uint32_t offset) {
+    return *reinterpret_cast<Entry*>(reinterpret_cast<std::byte*>(first) + offset);
   }
   // Code lies below 2^48, so the rotation leaves 16 bits for the version. 0 is no entry's: version
   // 0 is nobody's.
@@ -106,6 +112,8 @@ class Walker final : private ExpressionContext {
   Step leave(uint64_t cfa, const Place& place, uint32_t fp_slot);
   template <bool kAll>
   Step step_signal();
+  bool is_of_this_stack(uint64_t sp) const;
+  void leave_stack(uint64_t pc, uint64_t sp);
   Step step_frame_pointer(bool is_mapped);
   Step step_popped_call();
   Step stop_at_zero(uint64_t address);
@@ -138,6 +146,7 @@ class Walker final : private ExpressionContext {
   uint64_t pc_ = 0, sp_ = 0;
   bool is_return_ = false;
   bool needs_all_ = false;
+  bool left_stack_ = false;                  // sp_ is on another stack than the copy
   size_t frames_ = 0, words_ = 0, odd_ = 0;  // so many in scratch_
   uint64_t highest_ = 0;                     // bytes of the copy read so far
   End end_ = End::complete;

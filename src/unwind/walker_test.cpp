@@ -109,6 +109,29 @@ TEST_F(WalkerTest, ASignalFrameRestoresTheInterruptedFunction) {
   EXPECT_THAT(out_.odd, ElementsAre(2u));
 }
 
+TEST_F(WalkerTest, AnInterruptedStackThatWasNotCopiedIsSaidToBeAnother) {
+  // Far away, and as near as stacks of threads lie: above and below the handler's.
+  for (uint64_t sp : {uint64_t{0x1234560000}, address(1 << 20), address(0) - 0x100000}) {
+    SyntheticStack s(at(Rule::leaf8), 64);
+    s.word(0, at(Rule::signal)).word(1 + 20, sp).word(1 + 21, at(Rule::frame32));
+    s.word(1 + 16, 0xb0b);  // rbx at 128
+    EXPECT_EQ(walk(s.raw()).end, StackEnd::other_stack) << std::hex << sp;
+    EXPECT_THAT(pcs(), ElementsAre(at(Rule::leaf8), at(Rule::signal), at(Rule::frame32)));
+    EXPECT_LE(out_.stack.copy_needed, 64u * 8) << "a larger copy would not have helped";
+    EXPECT_EQ(out_.interrupted.sp(), sp);
+    EXPECT_EQ(out_.interrupted.ip(), at(Rule::frame32));
+    EXPECT_EQ(out_.interrupted.value[3], 0xb0bu);
+    EXPECT_FALSE(out_.is_exact);
+  }
+}
+
+TEST_F(WalkerTest, ASignalOnTheSameStackThatTheCopyCutsIsTooShort) {
+  SyntheticStack s(at(Rule::leaf8), 64);
+  s.word(0, at(Rule::signal)).word(1 + 20, address(1000)).word(1 + 21, at(Rule::frame32));
+  EXPECT_EQ(walk(s.raw()).end, StackEnd::copy_too_short);
+  EXPECT_EQ(out_.interrupted.known, 0u);
+}
+
 TEST_F(WalkerTest, AnInterruptedFunctionIsLookedUpAtItsOwnAddress) {
   SyntheticStack s(at(Rule::leaf8), 64);
   s.word(0, at(Rule::signal)).word(1 + 20, address(40));
