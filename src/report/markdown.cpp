@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "report/heap_words.h"
 #include "report/printable.h"
+#include "report/stack_lines.h"
 #include "report/words.h"
 
 namespace assay::report {
@@ -45,15 +46,22 @@ std::string folded(std::string_view summary, std::string_view body) {
 std::string stack(const std::vector<analysis::FrameText>& frames) {
   if (frames.empty()) return "<pre>[no stack]</pre>\n";
   std::string text = "<pre>";
-  for (size_t i = 0; i < frames.size(); ++i) {
-    size_t outermost = 3;
-    if (frames.size() > kFramesShown && i == kFramesShown - outermost) {
-      text += fmt::format("… {} frames …\n", frames.size() - kFramesShown);
-      i = frames.size() - outermost;
+  std::vector<StackLine> lines = stack_lines(frames);
+  constexpr size_t kOutermost = 3;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (lines.size() > kFramesShown && i == kFramesShown - kOutermost) {
+      size_t hidden = 0;
+      for (; i < lines.size() - kOutermost; ++i) hidden += lines[i].frames;
+      text += fmt::format("… {} frames …\n", grouped(hidden));
     }
-    const analysis::FrameText& f = frames[i];
+    if (lines[i].frame == nullptr) {
+      text += cycle_text(lines[i]) + "\n";
+      continue;
+    }
+    const analysis::FrameText& f = *lines[i].frame;
     bool marker = f.kind == analysis::CodeKind::marker;
-    text += escaped(function_name(f.function, kNameColumns)) + (f.inlined ? " (inlined)" : "");
+    text += escaped(function_name(f.function, kNameColumns)) + (f.inlined ? " (inlined)" : "") +
+            times_text(lines[i]);
     if (!marker) text += "  " + escaped(where_text(f.file, f.line, f.module));
     text += "\n";
   }

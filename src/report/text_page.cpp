@@ -137,13 +137,18 @@ void TextPage::paragraph(std::string_view first, std::string_view text, int inde
   line(current);
 }
 
-void TextPage::frame(const analysis::FrameText& frame) {
+void TextPage::frame(const StackLine& shown) {
+  if (shown.frame == nullptr) {
+    line(fmt::format("{}{}", kStackIndent, ink(Ink::dim, cycle_text(shown))));
+    return;
+  }
+  const analysis::FrameText& frame = *shown.frame;
   int columns = width_ - static_cast<int>(kStackIndent.size()) - kWhereColumns - 2;
   bool marker = frame.kind == analysis::CodeKind::marker;
   std::string where = marker ? "" : where_text(frame.file, frame.line, frame.module);
-  std::string_view note = frame.inlined ? " (inlined)" : "";
-  std::string name = function_name(frame.function, columns - static_cast<int>(note.size()));
-  line(fmt::format("{}{}  {}", kStackIndent, left(fmt::format("{}{}", name, note), columns),
+  std::string note = (frame.inlined ? " (inlined)" : "") + times_text(shown);
+  std::string name = function_name(frame.function, columns - display_width(note));
+  line(fmt::format("{}{}  {}", kStackIndent, left(name + note, columns),
                    ink(Ink::dim, fitted(where, kWhereColumns))));
 }
 
@@ -161,17 +166,18 @@ void TextPage::stack(const std::vector<analysis::FrameText>& frames, size_t max_
   }
   // Where lines are short, how every thread begins is the first to go.
   while (end - user > max_lines && in(kEntries, frames[end - 1].function)) --end;
-  size_t count = end - user;
+  std::vector<StackLine> lines = stack_lines(std::span(frames).subspan(user, end - user));
   // The innermost frames say what is done, the outermost who asked; one line says how many it
   // hides.
   size_t outer = 2, inner = max_lines - outer - 1;
-  for (size_t i = 0; i < count; ++i) {
-    if (count > max_lines && i == inner) {
-      size_t hidden = count - inner - outer;
-      line(fmt::format("{}{}", kStackIndent, ink(Ink::dim, fmt::format("… {} frames …", hidden))));
-      i += hidden;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (lines.size() > max_lines && i == inner) {
+      size_t hidden = 0;
+      for (; i < lines.size() - outer; ++i) hidden += lines[i].frames;
+      line(fmt::format("{}{}", kStackIndent,
+                       ink(Ink::dim, fmt::format("… {} frames …", grouped(hidden)))));
     }
-    frame(frames[user + i]);
+    frame(lines[i]);
   }
 }
 

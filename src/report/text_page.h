@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/report.h"
+#include "report/stack_lines.h"
 #include "report/style.h"
 
 namespace assay::report {
@@ -24,12 +25,12 @@ class TextPage {
   void phrases(std::string_view first, const std::vector<std::string>& phrases, int indent);
   // Words wrapped at spaces, printable, each line after the first indented.
   void paragraph(std::string_view first, std::string_view text, int indent);
-  // One stack, leaf first: kernel frames on one line, long middles elided.
+  // One stack, leaf first: kernel frames on one line, recursion once, long middles elided.
   void stack(const std::vector<analysis::FrameText>& frames, size_t max_lines);
   std::string take() { return std::move(out_); }
 
  private:
-  void frame(const analysis::FrameText& frame);
+  void frame(const StackLine& shown);
 
   bool colour_;
   int width_;
