@@ -7,6 +7,7 @@ JOBS ?= $(shell nproc)
 # Tests measure time on a live kernel, so by default they run one after the other.
 TEST_JOBS ?= 1
 PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 10
 RUN_CLANG_TIDY ?= $(firstword $(shell command -v run-clang-tidy-19 run-clang-tidy))
 CLANG_FORMAT ?= clang-format
 
@@ -46,6 +47,14 @@ test-asan: deps-build ## unit tests under AddressSanitizer and UBSan
 	@cmake --build --preset asan-ubsan -j $(JOBS)
 	$(call say,running the unit tests with ASan and UBSan)
 	@ctest --test-dir build/asan-ubsan -L unit --output-on-failure -j $(JOBS)
+
+.PHONY: fuzz
+fuzz: deps-build ## every reader fuzzed by libFuzzer, FUZZ_SECONDS (10) each; FUZZ="symbol_elf_fuzz" for some of them
+	@scripts/install-deps --only fuzz
+	$(call say,building the fuzz targets with libFuzzer (preset fuzz))
+	@cmake --preset fuzz
+	@cmake --build --preset fuzz -j $(JOBS)
+	@scripts/fuzz --seconds $(FUZZ_SECONDS) $(FUZZ)
 
 .PHONY: bench
 bench: deps release ## overhead side by side with perf and bpftrace (BENCH="--rounds 10 --only redis")

@@ -4,7 +4,7 @@ add_library(assay_flags INTERFACE)
 target_compile_options(assay_flags INTERFACE -Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor
                                              -fno-omit-frame-pointer -g
                                              # GCC 12 sees faults in std::string that are not there
-                                             -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
+                                             $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-stringop-overflow;-Wno-stringop-overread>)
 target_include_directories(assay_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_compile_definitions(assay_flags INTERFACE ASSAY_VERSION="${PROJECT_VERSION}")
 if(ASSAY_SANITIZE)

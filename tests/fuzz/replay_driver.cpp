@@ -1,4 +1,5 @@
-// A fuzz target as a normal test: its corpus, then seeded mutations of it, always the same ones.
+// A fuzz target as a normal test: its corpus, what fuzzing has found before (FOUND_DIR), then
+// seeded mutations of the corpus, always the same ones.
 //
 //   TARGET [MUTATIONS [SEED]]     TARGET FILE…
 // With files it replays those instead, as libFuzzer does with a crash it found.
@@ -52,30 +53,42 @@ void mutate(Bytes& bytes, const std::vector<Bytes>& corpus, std::mt19937_64& ran
   }
 }
 
-int replay_files(int count, char** paths) {
-  for (int i = 0; i < count; ++i) {
-    std::ifstream in(paths[i], std::ios::binary);
-    Bytes bytes{std::istreambuf_iterator<char>(in), {}};
-    LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
+void replay(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  Bytes bytes{std::istreambuf_iterator<char>(in), {}};
+  LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
+}
+
+// Inputs that once crashed, hung or ate the memory.
+size_t replay_found() {
+  size_t count = 0;
+  if (!std::filesystem::exists(FOUND_DIR)) return count;
+  for (const auto& entry : std::filesystem::directory_iterator(FOUND_DIR)) {
+    replay(entry.path());
+    ++count;
   }
-  return 0;
+  return count;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::filesystem::exists(argv[1])) return replay_files(argc - 1, argv + 1);
+  if (argc > 1 && std::filesystem::exists(argv[1])) {
+    for (int i = 1; i < argc; ++i) replay(argv[i]);
+    return 0;
+  }
   unsigned long mutations = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 10'000;
   unsigned long seed = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 1;
   std::vector<Bytes> corpus = fuzz_corpus();
   if (corpus.empty()) return 1;
   for (const Bytes& bytes : corpus) LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
+  size_t found = replay_found();
   std::mt19937_64 random(seed);
   for (unsigned long i = 0; i < mutations; ++i) {
     Bytes bytes = corpus[random() % corpus.size()];
     for (uint64_t steps = 1 + random() % 4; steps > 0; --steps) mutate(bytes, corpus, random);
     LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
   }
-  std::printf("%zu inputs and %lu mutations\n", corpus.size(), mutations);
+  std::printf("%zu inputs, %zu found before and %lu mutations\n", corpus.size(), found, mutations);
   return 0;
 }
