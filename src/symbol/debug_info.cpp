@@ -37,6 +37,11 @@ DebugInfo::DebugInfo(ElfFile& file, std::string path, std::vector<PcRange> code,
       file_(file),
       cache_(cache_dir, build_id, fingerprint(file)) {}
 
+uint64_t DebugInfo::effort_bytes() const {
+  if (indexed_ || cache_.has_index()) return 0;
+  return file_.expected_bytes(".debug_info") + file_.expected_bytes(".debug_line");
+}
+
 DwarfFile& DebugInfo::dwarf() {
   if (!dwarf_) dwarf_ = std::make_unique<DwarfFile>(file_, false);
   return *dwarf_;

@@ -32,6 +32,9 @@ class DebugInfo {
   // Appends the locations at `address`; nothing when no unit knows it.
   void find(uint64_t address, bool inlines, std::vector<model::Location>& out);
 
+  // What find() has to read before its first answer, about.
+  uint64_t effort_bytes() const;
+
   // Writes what was learnt to the cache on disk.
   void save() { cache_.save(); }
 

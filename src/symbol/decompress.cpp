@@ -23,18 +23,27 @@ bool plausible(uint64_t compressed, uint64_t size) {
 
 Result<std::string> inflate_zlib(std::string_view bytes, uint64_t size) {
   if (!plausible(bytes.size(), size)) return fail("a compressed section claims {} bytes", size);
-  std::string out(size, '\0');
+  std::string out;
   uLongf got = size;
-  int rc = ::uncompress(reinterpret_cast<Bytef*>(out.data()), &got,
-                        reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+  int rc = Z_OK;
+  // Megabytes that are about to be written need not be cleared first.
+  out.resize_and_overwrite(size, [&](char* to, size_t) {
+    rc = ::uncompress(reinterpret_cast<Bytef*>(to), &got,
+                      reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+    return rc == Z_OK ? got : 0;
+  });
   if (rc != Z_OK || got != size) return fail("a zlib-compressed section is damaged");
   return out;
 }
 
 Result<std::string> inflate_zstd(std::string_view bytes, uint64_t size) {
   if (!plausible(bytes.size(), size)) return fail("a compressed section claims {} bytes", size);
-  std::string out(size, '\0');
-  size_t got = ::ZSTD_decompress(out.data(), size, bytes.data(), bytes.size());
+  std::string out;
+  size_t got = 0;
+  out.resize_and_overwrite(size, [&](char* to, size_t) {
+    got = ::ZSTD_decompress(to, size, bytes.data(), bytes.size());
+    return ::ZSTD_isError(got) ? 0 : got;
+  });
   if (::ZSTD_isError(got) || got != size) return fail("a zstd-compressed section is damaged");
   return out;
 }

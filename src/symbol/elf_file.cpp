@@ -136,6 +136,13 @@ bool ElfFile::has_bytes(std::string_view name) const {
   return find_debug(name, gnu_style) != nullptr;
 }
 
+uint64_t ElfFile::expected_bytes(std::string_view name) const {
+  bool gnu_style = false;
+  const ElfSection* section = find_debug(name, gnu_style);
+  if (section == nullptr) return 0;
+  return gnu_style || section->flags & SHF_COMPRESSED ? 4 * section->size : section->size;
+}
+
 SectionBytes ElfFile::bytes(std::string_view name) {
   bool gnu_style = false;
   const ElfSection* section = find_debug(name, gnu_style);

@@ -66,6 +66,9 @@ class ElfFile {
   SectionBytes bytes(const ElfSection& section);
   // Whether bytes(name) would be more than nothing; decompresses nothing.
   bool has_bytes(std::string_view name) const;
+  // How many bytes bytes(name) would read, about: compressed ones unpack to some four times their
+  // size.
+  uint64_t expected_bytes(std::string_view name) const;
   // Decompresses sections that will be wanted, at the same time.
   void prepare(const std::vector<std::string>& names);
 

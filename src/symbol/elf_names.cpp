@@ -85,6 +85,12 @@ class ElfNames final : public NameSource {
     return fmt::format("{}+{:#x}", location.function, address - symbol->start);
   }
 
+  uint64_t effort_bytes() override {
+    std::lock_guard lock(mutex_);
+    parse();
+    return debug_ ? debug_->effort_bytes() : 0;
+  }
+
   ModuleStatus status() override {
     std::lock_guard lock(mutex_);
     parse();

@@ -21,6 +21,9 @@ class NameSource {
   virtual std::vector<model::Location> resolve(uint64_t address) = 0;
   virtual std::string resolve_data(uint64_t) { return ""; }
   virtual ModuleStatus status() = 0;
+  // About how many bytes have to be read before the first name is known, decompressed ones counted;
+  // to begin with the longest work.
+  virtual uint64_t effort_bytes() { return 0; }
 };
 
 // A mapped file; `opened` may be an Error, whose sentence becomes the status' problem. `pid` names

@@ -44,7 +44,7 @@ class SymbolizerImpl final : public Symbolizer {
       while (end < order.size() && frames[order[end]].module == frames[order[begin]].module) ++end;
       groups.emplace_back(order.data() + begin, end - begin);
     }
-    std::sort(groups.begin(), groups.end(), [](auto a, auto b) { return a.size() > b.size(); });
+    begin_with_longest(frames, groups);
     std::vector<std::vector<model::Location>> out(frames.size());
     std::atomic<size_t> next = 0;
     auto work = [&] {
@@ -74,6 +74,21 @@ class SymbolizerImpl final : public Symbolizer {
   }
 
  private:
+  // What takes longest is begun first, so that nobody waits for it alone at the end.
+  void begin_with_longest(std::span<const model::Frame> frames,
+                          std::vector<std::span<const uint32_t>>& groups) const {
+    constexpr uint64_t kBytesPerFrame = 1000;  // what naming one address costs, in bytes read
+    auto effort = [&](std::span<const uint32_t> group) {
+      auto names = find(frames[group.front()].module);
+      return group.size() * kBytesPerFrame + (names ? names->effort_bytes() : 0);
+    };
+    std::vector<std::pair<uint64_t, std::span<const uint32_t>>> work;
+    for (auto group : groups) work.emplace_back(effort(group), group);
+    std::stable_sort(work.begin(), work.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    for (size_t i = 0; i < work.size(); ++i) groups[i] = work[i].second;
+  }
+
   std::shared_ptr<NameSource> find(model::ModuleId module) const {
     std::shared_lock lock(mutex_);
     auto it = sources_.find(module);

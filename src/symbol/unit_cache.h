@@ -38,6 +38,7 @@ class UnitCache {
   UnitCache& operator=(const UnitCache&) = delete;
 
   bool on_disk() const { return !path_.empty(); }
+  bool has_index() const { return parts_.contains(kIndexKey); }
   bool has_unit(uint32_t number) const { return parts_.contains(number); }
   std::optional<std::vector<UnitRange>> index();
   std::optional<UnitTable> unit(uint32_t number);
