@@ -62,8 +62,12 @@ def head(what):
 def recorded(args, folder):
     binary, data = os.path.join(folder, "workload"), os.path.join(folder, "perf.data")
     subprocess.run(["g++", "-O2", "-g", "-o", binary, os.path.join(HERE, "workload.cpp")], check=True)
+    # While another capture asks for build ids, some kernels mark perf's records as if they had them, and perf
+    # aborts: it asks for them too where it can.
+    usage = subprocess.run(["perf", "record", "-h"], capture_output=True, text=True)
+    build_ids = ["--buildid-mmap"] if "buildid-mmap" in usage.stdout + usage.stderr else []
     # perf expands inlined functions only in stacks that it unwound itself.
-    subprocess.run(["perf", "record", "-q", "-e", "cpu-clock:u", "-F", str(args.frequency), "--call-graph", "dwarf", "-o",
+    subprocess.run(["perf", "record", "-q", *build_ids, "-e", "cpu-clock:u", "-F", str(args.frequency), "--call-graph", "dwarf", "-o",
                     data, binary, str(args.rounds)], check=True, stdout=subprocess.DEVNULL)
     text = subprocess.run(["perf", "script", "--no-inline", "-i", data, "-F", "ip,dso"], capture_output=True,
                           text=True).stdout
