@@ -88,6 +88,18 @@ TEST_F(TablePoolTest, RowsAreNotRepeatedMuch) {
   EXPECT_LT(pool_.words(), table.rows.size() + table.index.size() + 2000);
 }
 
+TEST_F(TablePoolTest, AModuleWithAMillionRowsCostsFourBytesForEach) {
+  MadeTable table = make_table(3, 16'000);
+  ASSERT_GT(table.rows.size(), 1'000'000u);
+  auto place = pool_.add(table.index, table.rows, kBefore);
+  ASSERT_TRUE(place);
+  for (size_t text = 0; text < table.truth.size(); text += 97)
+    ASSERT_EQ(find(*place, text), table.truth[text]) << text;
+  // A page may repeat one row, and ends of chunks stay empty: less than a tenth.
+  size_t bytes = 4 * (table.rows.size() + table.index.size());
+  EXPECT_LT(pool_.bytes(), bytes + bytes / 10 + TablePool::kChunkBytes);
+}
+
 TEST_F(TablePoolTest, AFullPoolSaysSoAndKeepsWhatItHas) {
   most_chunks_ = 2;
   MadeTable small = make_table(1, 50), large = make_table(2, 3000);
