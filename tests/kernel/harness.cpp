@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <set>
 #include <sstream>
 
 #include <fcntl.h>
@@ -177,6 +178,22 @@ std::vector<Truth> parse_truths(const std::string& out) {
                       json["cpu_ns"], json["wait_ns"], json["waits"]});
   }
   return truths;
+}
+
+Census census(const std::string& run_path, const std::vector<Truth>& truths) {
+  std::set<std::pair<pid_t, pid_t>> in_run;
+  for (const auto& row :
+       sql(run_path, "SELECT p.pid, t.tid FROM thread t JOIN process p ON p.id = t.process")) {
+    in_run.emplace(row["pid"], row["tid"]);
+  }
+  Census out;
+  out.told = truths.size();
+  for (const Truth& truth : truths) out.missing += !in_run.contains({truth.pid, truth.tid});
+  nlohmann::json quality = report(run_path)["quality"];
+  out.lost = quality["lost"];
+  out.untracked = quality["lost_by_kind"]["untracked_threads"];
+  out.said = out.lost + out.untracked > 0 && !quality["limits"].empty();
+  return out;
 }
 
 std::string why_skipped() {

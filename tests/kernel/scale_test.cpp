@@ -1,4 +1,7 @@
 // Large targets: everything is in the run, or its loss is.
+#include <csignal>
+#include <map>
+
 #include <gtest/gtest.h>
 
 #include "harness.h"
@@ -28,18 +31,53 @@ class Scale : public testing::Test {
   }
 };
 
+// Loss is said; what is not said to be lost is there: every thread, its time, its waits.
 TEST_F(Scale, TwoThousandThreads) {
   Background target({program("many_threads"), "--count", "2000", "--for", "60", "--announce"});
   target.read_line();
   std::string path = record("many_threads", target);
-  EXPECT_GE(count(path, "thread"), 2000);
-  // Two thousand busy threads may leave no CPU to keep up with; then it is said, and times stay
-  // right: switches are kept to the last.
-  if (lost(path) > 0) {
-    EXPECT_FALSE(report(path)["quality"]["limits"].empty()) << "loss is said";
+  target.signal(SIGTERM);
+  auto truths = parse_truths(target.wait().out);
+  ASSERT_EQ(truths.size(), 2001u);
+
+  Census seen = census(path, truths);
+  EXPECT_TRUE(seen.is_honest()) << seen.missing << " threads are missing, " << seen.lost
+                                << " records lost";
+  nlohmann::json whole = report(path);
+  const nlohmann::json& quality = whole["quality"];
+  if (seen.lost > 0) {
+    EXPECT_TRUE(seen.said) << quality.dump(1);
   }
-  // Blocked or not, every thread has its time: nearly all waited somewhere during the window.
-  EXPECT_GE(sql(path, "SELECT count(DISTINCT tid) AS n FROM waits").at(0)["n"].get<int>(), 1990);
+
+  // All of them lived throughout, so each has the whole window, and its parts make it up.
+  int64_t window = whole["workload"]["window_ns"];
+  std::map<pid_t, int64_t> walls;
+  for (const auto& thread : whole["threads"]) walls[thread["tid"]] = thread["wall_ns"];
+  size_t whole_lives = 0;
+  for (const Truth& truth : truths) whole_lives += walls[truth.tid] == window;
+  EXPECT_EQ(whole_lives + seen.missing, truths.size());
+
+  EXPECT_EQ(quality["accounting"]["threads_unseen"].get<int>(), 0) << quality["accounting"].dump();
+
+  // As many waits and as much CPU time as the threads say they had in such a time. They tell of
+  // their whole life, which the window is a part of: a fifth is the tolerance for its ups and
+  // downs.
+  double expected = 0, expected_cpu = 0, running = 0;
+  for (const Truth& truth : truths) {
+    double part = static_cast<double>(window) / static_cast<double>(truth.wall_ns);
+    expected += static_cast<double>(truth.waits) * part;
+    expected_cpu += static_cast<double>(truth.cpu_ns) * part;
+  }
+  for (const auto& thread : whole["threads"])
+    running += thread["user_ns"].get<double>() + thread["kernel_ns"].get<double>();
+  if (seen.lost == 0) {
+    EXPECT_NEAR(running, expected_cpu, 0.2 * expected_cpu);
+  }
+  int64_t waits =
+      sql(path, "SELECT count(*) AS n FROM waits WHERE flags NOT LIKE '%preempted%'").at(0)["n"];
+  EXPECT_GT(static_cast<double>(waits + seen.lost), 0.5 * expected);
+  int sleepers = sql(path, "SELECT count(DISTINCT tid) AS n FROM waits").at(0)["n"];
+  EXPECT_GE(sleepers + seen.lost, 2001);
 }
 
 TEST_F(Scale, TwoHundredProcesses) {

@@ -1,5 +1,6 @@
 // Burns CPU at the end of stacks that are hard to walk, chosen by exactly one of:
 //   --signal     in a handler on an alternate signal stack, raised from ordinary code
+//   --alarm      in such a handler that interrupts a sleep
 //   --context    in a coroutine with a stack of its own (makecontext)
 //   --library    in ./libpart.so's part_work(), loaded with dlopen and unloaded again and again
 // Each ends in busy_at_the_end(), called from functions with telling names.
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include <dlfcn.h>
+#include <sys/time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -34,8 +36,13 @@ void on_signal(int) {
   asm volatile("" ::: "memory");
 }
 
-void live_in_signals(const truth::Deadline& deadline) {
-  std::vector<char> stack(256 * 1024);
+[[gnu::noinline]] void interrupted_sleep() {
+  timespec long_enough{1, 0};
+  nanosleep(&long_enough, nullptr);
+  asm volatile("" ::: "memory");
+}
+
+void handle_on_its_own_stack(int signal, std::vector<char>& stack) {
   stack_t alternate{};
   alternate.ss_sp = stack.data();
   alternate.ss_size = stack.size();
@@ -43,8 +50,23 @@ void live_in_signals(const truth::Deadline& deadline) {
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_ONSTACK;
-  sigaction(SIGUSR1, &action, nullptr);
+  sigaction(signal, &action, nullptr);
+}
+
+void live_in_signals(const truth::Deadline& deadline) {
+  std::vector<char> stack(256 * 1024);
+  handle_on_its_own_stack(SIGUSR1, stack);
   while (!deadline.passed()) interrupted_work();
+}
+
+void live_in_alarms(const truth::Deadline& deadline) {
+  std::vector<char> stack(256 * 1024);
+  handle_on_its_own_stack(SIGALRM, stack);
+  itimerval every{{0, 3 * kSliceNs / 1000}, {0, 3 * kSliceNs / 1000}};
+  setitimer(ITIMER_REAL, &every, nullptr);
+  while (!deadline.passed()) interrupted_sleep();
+  itimerval never{};
+  setitimer(ITIMER_REAL, &never, nullptr);
 }
 
 ucontext_t g_caller;
@@ -88,10 +110,11 @@ void live_in_a_library(const char* path, const truth::Deadline& deadline) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  truth::Arguments arguments(argc, argv, {}, {"signal", "context", "library"});
+  truth::Arguments arguments(argc, argv, {}, {"signal", "alarm", "context", "library"});
   truth::Deadline deadline(arguments);
   truth::Truth self("");
   if (arguments.has("signal")) live_in_signals(deadline);
+  if (arguments.has("alarm")) live_in_alarms(deadline);
   if (arguments.has("context")) live_in_a_coroutine(deadline);
   if (arguments.has("library")) {
     const char* path = std::getenv("PART_LIBRARY");

@@ -1,5 +1,8 @@
 // --per-second threads are born and die: each works for --work-us of CPU, sleeps as long, and ends.
+// A last line tells of the process: {"threads":…,"cpu_ns":…}, all that were made and all they used.
 #include <algorithm>
+#include <cstdio>
+#include <ctime>
 #include <deque>
 #include <thread>
 
@@ -19,6 +22,7 @@ int main(int argc, char** argv) {
   truth::Arguments arguments(argc, argv, {{"per-second", 1000}, {"work-us", 100}});
   truth::Deadline deadline(arguments);
   truth::Truth main_thread("");
+  long made = 2;  // this one and the spawner
   std::thread spawner([&] {
     truth::Truth self("spawner");
     constexpr size_t kAlive =
@@ -31,6 +35,7 @@ int main(int argc, char** argv) {
         alive.pop_front();
       }
       alive.emplace_back(live_shortly, arguments["work-us"] * 1000);
+      ++made;
       next += interval;
       if (next > truth::now_ns()) self.wait([&] { return deadline.sleep_until(next); });
     }
@@ -39,4 +44,7 @@ int main(int argc, char** argv) {
   deadline.wait_for_end(main_thread);
   spawner.join();
   truth::print_truths();
+  timespec cpu{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+  std::printf("{\"threads\":%ld,\"cpu_ns\":%ld}\n", made, cpu.tv_sec * 1'000'000'000 + cpu.tv_nsec);
 }
