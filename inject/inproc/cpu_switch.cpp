@@ -16,7 +16,6 @@ namespace {
 struct CpuSwitch {
   bool on = false;
   bool running = false;
-  bool has_keeper = false;
   int signal = 0;
   uint32_t next_number = 0;
   CpuPlan plan;
@@ -65,11 +64,7 @@ int64_t answer_requests() {
 void on_request(int) {
   int saved_errno = errno;
   asked.fetch_add(1);
-  // In a forked child there is no keeper, and no other thread that could hold our locks.
-  if (cpu.has_keeper)
-    wake_keeper();
-  else
-    answer_requests();
+  wake_keeper();
   errno = saved_errno;
 }
 
@@ -90,7 +85,7 @@ void start_cpu_switch() {
     return;
   }
   cpu.signal = static_cast<int>(signal);
-  cpu.has_keeper = keep(answer_requests);
+  keep(answer_requests);
 }
 
 void end_cpu_switch() {
@@ -99,19 +94,22 @@ void end_cpu_switch() {
 
 void cpu_switch_in_child() {
   if (!cpu.on) return;
-  cpu.has_keeper = false;
   cpu.next_number = 0;
   asked.store(0);
   answered.store(0);
   add_pid(cpu.path, sizeof cpu.path);
-  // No thread is started here: this child may be about to execute something else.
+  // No thread looks for new ones: this child may be about to execute something else.
   cpu.plan.scan = false;
   cpu.running = false;
   if (cpu.signal == 0) begin();
 }
 
+bool cpu_switch_has_signal() {
+  return cpu.signal != 0;
+}
+
 void cpu_switch_in_daemon() {
-  if (cpu.signal != 0) cpu.has_keeper = keep(answer_requests);
+  if (cpu.signal != 0) keep(answer_requests);
 }
 
 }  // namespace assay::inproc

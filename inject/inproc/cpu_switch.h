@@ -10,6 +10,7 @@ namespace assay::inproc {
 void start_cpu_switch();
 void end_cpu_switch();
 void cpu_switch_in_child();
+bool cpu_switch_has_signal();  // by which profiles are asked for
 void cpu_switch_in_daemon();
 
 }  // namespace assay::inproc

@@ -18,7 +18,7 @@ constexpr int64_t kLookMs = 200;
 
 struct HeapSwitch {
   bool on = false;
-  bool has_keeper = false;
+  bool has_signal = false;
   uint32_t number = 0;
   assay_format format = ASSAY_GPERFTOOLS;
   double allocation_interval = 0, free_interval = 0, live_interval = 0;
@@ -79,10 +79,7 @@ int64_t answer_requests() {
 void on_request(int) {
   int saved_errno = errno;
   asked.fetch_add(1);
-  if (heap.has_keeper)
-    wake_keeper();
-  else
-    answer_requests();
+  wake_keeper();
   errno = saved_errno;
 }
 
@@ -107,9 +104,10 @@ void start_heap_switch() {
   int64_t signal = environment_number("HEAPPROFILESIGNAL", 0);
   if (signal == 0 && getenv("CPUPROFILE") == nullptr)
     signal = environment_number("CPUPROFILESIGNAL", 0);
-  if (signal != 0 && !take_request_signal(static_cast<int>(signal), on_request))
+  heap.has_signal = signal != 0 && take_request_signal(static_cast<int>(signal), on_request);
+  if (signal != 0 && !heap.has_signal)
     say("signal %ld cannot be used to ask for heap profiles", signal);
-  heap.has_keeper = keep(answer_requests);
+  keep(answer_requests);
 }
 
 void end_heap_switch() {
@@ -122,15 +120,18 @@ void end_heap_switch() {
 
 void heap_switch_in_child() {
   if (!heap.on) return;
-  heap.has_keeper = false;
   heap.number = 0;
   asked.store(0);
   answered.store(0);
   add_pid(heap.prefix, sizeof heap.prefix);
 }
 
+bool heap_switch_has_signal() {
+  return heap.has_signal;
+}
+
 void heap_switch_in_daemon() {
-  if (heap.on) heap.has_keeper = keep(answer_requests);
+  if (heap.on) keep(answer_requests);
 }
 
 }  // namespace assay::inproc

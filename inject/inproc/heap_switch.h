@@ -13,6 +13,7 @@ namespace assay::inproc {
 void start_heap_switch();
 void end_heap_switch();
 void heap_switch_in_child();
+bool heap_switch_has_signal();  // by which profiles are asked for
 void heap_switch_in_daemon();
 
 }  // namespace assay::inproc

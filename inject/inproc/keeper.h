@@ -1,8 +1,8 @@
 // Keeper: the one thread that does what a signal handler or a hook must not do itself.
 //
 // Started when first wanted. Others wake it; it runs the tasks in turn, and each says in how many
-// milliseconds it wants to be called again (kNever: when woken). wake() is async-signal-safe.
-// A forked child has no keeper until it asks for one.
+// milliseconds it wants to be called again (kNever: when woken). wake_keeper() is
+// async-signal-safe. A forked child has no keeper until it asks for one.
 #pragma once
 
 #include <cstdint>

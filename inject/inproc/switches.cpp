@@ -89,8 +89,15 @@ void end_switches() {
 }
 
 void switches_in_child() {
+  serve_attempts = 0;
   cpu_switch_in_child();
   heap_switch_in_child();
+  // Who may be asked by a signal needs somebody to answer: the handler must not do it itself, it
+  // may have interrupted malloc. Other children get no thread: they may be about to execute
+  // something.
+  if (!cpu_switch_has_signal() && !heap_switch_has_signal()) return;
+  cpu_switch_in_daemon();
+  heap_switch_in_daemon();
 }
 
 void switches_in_daemon() {

@@ -11,6 +11,7 @@
 #include "inject/core/syscalls.h"
 #include "inject/preload/channel_writer.h"
 #include "inject/preload/dlopen_hook.h"
+#include "inject/preload/forks.h"
 #include "inject/preload/heap_channel.h"
 #include "inject/preload/heap_sampler.h"
 #include "inject/preload/live_table.h"
@@ -27,7 +28,7 @@ namespace {
 
 constexpr uint64_t kSettlingNs = 3'000'000'000;  // how long calls under way may still bind a slot
 constexpr uint64_t kRescanNs = 200'000'000;
-constexpr int kNoWaitMs = 0, kWaitMs = 50;
+constexpr int kNoWaitMs = 0, kWaitMs = 50, kForkWaitMs = 100;
 
 std::atomic<bool> is_changing{false};  // one attacher, detacher or rescan at a time
 std::atomic<bool> is_attached{false};  // slots are patched
@@ -40,20 +41,29 @@ uint64_t now_ns() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
+std::atomic<int> forking{0};  // threads that are about to fork: they come next
+
+// False: it was not to be had in that time. Who forks goes before others.
+bool take_changing(int wait_ms, bool to_fork = false) {
+  constexpr long kPauseNs = 100'000;
+  timespec pause{0, kPauseNs};
+  for (long left = wait_ms * (1'000'000 / kPauseNs);; --left) {
+    bool is_my_turn = to_fork || forking.load(std::memory_order_acquire) == 0;
+    if (is_my_turn && !is_changing.exchange(true, std::memory_order_acquire)) return true;
+    if (left <= 0) return false;
+    // Not nanosleep: it would take the place of the call that an attached thread is to take up
+    // again.
+    raw_syscall(SYS_ppoll, 0, 0, reinterpret_cast<long>(&pause));
+  }
+}
+
 // The right to change slots. Waits a little for a rescan under way on another thread; never for
 // good, as the calling thread may itself have been stopped inside of one.
 class Changing {
  public:
   explicit Changing(int wait_ms) : errno_(errno), was_busy_(thread_state.is_busy) {
-    timespec pause{0, 1'000'000};
-    while (is_changing.exchange(true, std::memory_order_acquire)) {
-      if (wait_ms-- == 0) return;
-      // Not nanosleep: it would take the place of the call that an attached thread is to take up
-      // again.
-      raw_syscall(SYS_ppoll, 0, 0, reinterpret_cast<long>(&pause));
-    }
-    is_ours_ = true;
-    thread_state.is_busy = true;
+    is_ours_ = take_changing(wait_ms);
+    if (is_ours_) thread_state.is_busy = true;
   }
   ~Changing() {
     if (is_ours_) {
@@ -125,11 +135,35 @@ int attach_slots() {
   settled_ns = now + kSettlingNs;
   next_rescan_ns = now + kRescanNs;
   is_attached.store(true, std::memory_order_release);
+  follow_forks();
   channel_writer.set_ready(slots);
   return 0;
 }
 
 }  // namespace
+
+void hold_changes() {
+  forking.fetch_add(1, std::memory_order_acq_rel);
+  thread_state.holds_changes = take_changing(kForkWaitMs, true);
+}
+
+void release_changes() {
+  forking.fetch_sub(1, std::memory_order_acq_rel);
+  if (!thread_state.holds_changes) return;
+  thread_state.holds_changes = false;
+  is_changing.store(false, std::memory_order_release);
+}
+
+// Whoever held it, here only the forking thread is left.
+void forget_changes() {
+  forking.store(0, std::memory_order_relaxed);
+  thread_state.holds_changes = false;
+  is_changing.store(false, std::memory_order_release);
+}
+
+bool has_hooked_slots() {
+  return is_attached.load(std::memory_order_acquire);
+}
 
 void ask_for_rescan() {
   uint64_t now = now_ns();
@@ -139,6 +173,7 @@ void ask_for_rescan() {
 
 void rescan_now() {
   Changing changing(kNoWaitMs);
+  if (!changing) ask_for_rescan();  // somebody forks, or is at it himself
   if (!changing || !is_attached.load(std::memory_order_acquire)) return;
   channel_writer.add_hooked(patch_everything());
   find_operator_new();
@@ -167,8 +202,10 @@ __attribute__((visibility("default"))) uint32_t assay_heap_version(void) {
 
 __attribute__((visibility("default"))) int assay_heap_attach(int channel_fd) {
   Changing changing(kWaitMs);
-  if (!changing || is_attached.load(std::memory_order_acquire) || channel_writer.is_open())
-    return kHeapBusy;
+  if (!changing) return kHeapBusy;
+  // Of a child that was made behind libc's back. Its hooks stand already: that is no hindrance.
+  if (channel_writer.is_foreign()) channel_writer.forget(false);
+  if (channel_writer.is_open()) return kHeapBusy;
   resolve_real_allocator();
   if (!channel_writer.open_fd(channel_fd)) return kHeapBadChannel;
   if (is_interposed()) {

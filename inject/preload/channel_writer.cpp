@@ -110,10 +110,21 @@ bool ChannelWriter::open_path(const char* path) {
 }
 
 bool ChannelWriter::create(const char* path, uint64_t ring_bytes, uint64_t rate_bytes) {
-  uint64_t ring = kMinRingBytes;
-  while (ring < ring_bytes && ring < kMaxRingBytes) ring *= 2;
   long fd = open_file(path, O_RDWR | O_CREAT | O_EXCL);
   if (is_error(fd)) return open_path(path);  // our own from before an exec
+  return fill(fd, {true, ring_bytes, rate_bytes, 0, 0});
+}
+
+bool ChannelWriter::create_unnamed(const ChannelSettings& settings) {
+  long fd =
+      raw_syscall(SYS_memfd_create, reinterpret_cast<long>("assay-heap-channel"), MFD_CLOEXEC);
+  return !is_error(fd) && fill(fd, settings);
+}
+
+// Makes an empty file a channel, and ours; closes the descriptor in any case.
+bool ChannelWriter::fill(long fd, const ChannelSettings& settings) {
+  uint64_t ring = kMinRingBytes;
+  while (ring < settings.ring_bytes && ring < kMaxRingBytes) ring *= 2;
   uint64_t bytes = kHeapChannelHeaderBytes + ring;
   bool made = raw_syscall(SYS_ftruncate, fd, static_cast<long>(bytes)) == 0;
   HeapChannelHeader* header =
@@ -122,11 +133,33 @@ bool ChannelWriter::create(const char* path, uint64_t ring_bytes, uint64_t rate_
   if (!header) return false;
   header->version = kHeapChannelVersion;
   header->ring_bytes = ring;
-  header->rate_bytes = rate_bytes;
-  header->mode = static_cast<uint32_t>(HeapMode::sampling);
+  header->rate_bytes = settings.rate_bytes;
+  header->flags = settings.flags;
+  header->max_samples_per_core = settings.max_samples_per_core;
+  header->mode = static_cast<uint32_t>(settings.is_sampling ? HeapMode::sampling : HeapMode::off);
   // Last: a reader that sees the magic may believe the rest.
   __atomic_store_n(&header->magic, kHeapChannelMagic, __ATOMIC_RELEASE);
   return adopt(header, bytes);
+}
+
+bool ChannelWriter::is_foreign() const {
+  return is_open() && pid_ != own_pid();
+}
+
+ChannelSettings ChannelWriter::settings() const {
+  HeapChannelHeader* header = header_.load(std::memory_order_seq_cst);
+  if (!header) return {};
+  return {header->mode.load(std::memory_order_relaxed) == static_cast<uint32_t>(HeapMode::sampling),
+          ring_bytes_, header->rate_bytes.load(std::memory_order_relaxed),
+          header->flags.load(std::memory_order_relaxed),
+          header->max_samples_per_core.load(std::memory_order_relaxed)};
+}
+
+void ChannelWriter::forget(bool unmap) {
+  HeapChannelHeader* header = header_.exchange(nullptr, std::memory_order_seq_cst);
+  if (!header || !unmap) return;
+  users_.store(0, std::memory_order_seq_cst);  // who was inside stayed in the parent
+  raw_syscall(SYS_munmap, reinterpret_cast<long>(header), static_cast<long>(mapped_bytes_));
 }
 
 void ChannelWriter::close() {

@@ -24,6 +24,12 @@ struct AllocSample {
   uint32_t frames;
 };
 
+struct ChannelSettings {
+  bool is_sampling = false;
+  uint64_t ring_bytes = 0, rate_bytes = 0;
+  uint32_t flags = 0, max_samples_per_core = 0;
+};
+
 class ChannelWriter {
  public:
   // False: not a channel of this version, or it belongs to another process.
@@ -31,9 +37,16 @@ class ChannelWriter {
   bool open_path(const char* path);
   // A new file at `path`, or the process's own from before an exec.
   bool create(const char* path, uint64_t ring_bytes, uint64_t rate_bytes);
+  // In memory of the process's own, which Assay finds by its name among the mappings.
+  bool create_unnamed(const ChannelSettings& settings);
   void close();
-  // In a forked child: the parent's channel is not ours; its mapping is left as it is.
-  void forget() { header_.store(nullptr, std::memory_order_seq_cst); }
+  // In a forked child: the parent's channel is not ours. `unmap`: nobody in this process can still
+  // be inside of it.
+  void forget(bool unmap);
+  // Opened by the process that this one was forked from.
+  bool is_foreign() const;
+  // What a forked child's channel is to be like.
+  ChannelSettings settings() const;
 
   bool is_open() const { return header_.load(std::memory_order_relaxed) != nullptr; }
   // Bytes between samples that Assay asks for; 0: off, not ours, or no room in the ring.
@@ -51,6 +64,7 @@ class ChannelWriter {
 
  private:
   bool adopt(void* mapping, uint64_t bytes);
+  bool fill(long fd, const ChannelSettings& settings);
   char* reserve(HeapChannelHeader& header, uint64_t bytes);
 
   std::atomic<HeapChannelHeader*> header_{nullptr};

@@ -35,7 +35,8 @@ class LoadedObject {
   const ElfW(Sym) * find_function(const char* name) const;
   uintptr_t address_of(const ElfW(Sym) & symbol) const { return base_ + symbol.st_value; }
 
-  // Calls each(name, type, slot address) for every relocation without addend by a named symbol.
+  // Calls each(name, type, slot address, is_elsewhere) for every relocation without addend by a
+  // named symbol; `is_elsewhere`: this object does not define the symbol itself.
   template <class Each>
   void visit_slots(Each each) const {
     if (!symbols_) return;
@@ -59,7 +60,8 @@ class LoadedObject {
       uintptr_t slot = base_ + table[i].r_offset;
       if (is_writable(slot))
         each(names_ + symbols_[symbol].st_name,
-             static_cast<uint32_t>(ELF64_R_TYPE(table[i].r_info)), slot);
+             static_cast<uint32_t>(ELF64_R_TYPE(table[i].r_info)), slot,
+             symbols_[symbol].st_shndx == SHN_UNDEF);
     }
   }
 

@@ -3,12 +3,12 @@
 #include <cstdlib>
 #include <cstring>
 
-#include <pthread.h>
 #include <sys/syscall.h>
 
 #include "inject/core/stack_walk.h"
 #include "inject/core/syscalls.h"
 #include "inject/preload/channel_writer.h"
+#include "inject/preload/forks.h"
 #include "inject/preload/heap_sampler.h"
 #include "inject/preload/heap_table.h"
 #include "inject/preload/mmap_hooks.h"
@@ -61,16 +61,6 @@ void open_channel() {
   channel_writer.set_ready(1);
 }
 
-// A child has its parent's heap, but nobody listens to it on its parent's channel.
-void after_fork_in_child() {
-  thread_state.is_busy = false;
-  if (!channel_writer.is_open()) return;
-  channel_writer.forget();
-  forget_live_samples();
-  char own[kMaxPath];
-  if (with_pid(channel_path, own)) open_channel();
-}
-
 __attribute__((constructor)) void start() {
   const char* path = secure_getenv("ASSAY_HEAP_CHANNEL");
   if (!path || strlen(path) >= kMaxPath) return;
@@ -85,7 +75,7 @@ __attribute__((constructor)) void start() {
   prepare_stack_walk();
   HookList operators = find_operator_hooks();  // such calls do not come by malloc
   if (operators.count) patch_slots(operators);
-  pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  follow_forks();
   open_channel();
   if (has_own_allocator) channel_writer.set_problem(HeapProblem::static_allocator);
   thread_state.is_busy = false;
@@ -93,5 +83,12 @@ __attribute__((constructor)) void start() {
 }
 
 }  // namespace
+
+bool open_named_channel() {
+  char own[kMaxPath];
+  if (!with_pid(channel_path, own)) return false;
+  open_channel();
+  return true;
+}
 
 }  // namespace assay::inject

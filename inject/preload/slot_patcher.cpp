@@ -61,13 +61,13 @@ struct Pass {
 };
 
 // What the slot is to hold; 0: it stays as it is.
-uintptr_t replacement(const Pass& pass, const LoadedObject& object, const Hook& hook, uint32_t type,
-                      uintptr_t now) {
+uintptr_t replacement(const Pass& pass, const LoadedObject& object, const Hook& hook,
+                      bool may_be_lazy, uintptr_t now) {
   uintptr_t ours = reinterpret_cast<uintptr_t>(hook.function),
             theirs = reinterpret_cast<uintptr_t>(*hook.real);
   if (!pass.is_patching) return now == ours ? theirs : 0;
   // Not bound yet: it leads back into the object's own stub, and would be bound to `theirs`.
-  bool is_lazy = type == kLazyType && object.is_code(now) && !object.is_code(theirs);
+  bool is_lazy = may_be_lazy && object.is_code(now) && !object.is_code(theirs);
   return now == theirs || is_lazy ? ours : 0;
 }
 
@@ -77,13 +77,15 @@ int visit_object(dl_phdr_info* info, size_t, void* data) {
   LoadedObject object(*info);
   if (object.holds(pass.hooks.begin[0].function)) return 0;  // our own slots lead to the real ones
   bool is_open = false;
-  object.visit_slots([&](const char* name, uint32_t type, uintptr_t slot) {
+  object.visit_slots([&](const char* name, uint32_t type, uintptr_t slot, bool is_elsewhere) {
     bool is_slot = type == kSlotTypes[0] || type == kSlotTypes[1] || type == kSlotTypes[2];
     const Hook* hook = is_slot ? pass.hook_named(name) : nullptr;
     if (!hook || !*hook->real) return;
     auto* at = reinterpret_cast<uintptr_t*>(slot);
+    // An object with a malloc of its own may be bound to that: code of its own is then no stub.
+    bool may_be_lazy = type == kLazyType && is_elsewhere;
     uintptr_t wanted =
-        replacement(pass, object, *hook, type, __atomic_load_n(at, __ATOMIC_RELAXED));
+        replacement(pass, object, *hook, may_be_lazy, __atomic_load_n(at, __ATOMIC_RELAXED));
     if (wanted == 0) return;
     if (object.relro().holds(slot) && !is_open) {
       is_open = protect(object.relro(), PROT_READ | PROT_WRITE);

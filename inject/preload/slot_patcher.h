@@ -2,7 +2,8 @@
 // and takes them out again.
 //
 // A slot is changed only when it holds the very function that the hook stands before, or has not
-// been bound yet: an object that uses another allocator is left alone. Pages that are read-only
+// been bound yet and names a function that the object does not define itself: an object that uses
+// another allocator, or one of its own, is left alone. Pages that are read-only
 // after relocation are opened for the change and closed again. Objects that another thread is still
 // loading are left for the next pass. The only memory touched is that of objects that
 // dl_iterate_phdr vouches for at that moment, so a closed one is never written to. Threads: one

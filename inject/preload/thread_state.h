@@ -11,9 +11,10 @@ struct ThreadState {
   uint64_t bytes_left = 0;  // until the next sample, or the next look whether sampling is on
   uint64_t rate_bytes = 0;  // that bytes_left was drawn with; 0: not sampling
   uint64_t random = 0;
-  uint32_t pid = 0, tid = 0;  // of the process that `tid` was asked in; a fork makes both stale
-  bool is_busy = false;       // inside the sampler: what it allocates itself is not looked at
-  bool is_probe = false;      // the next allocation is only to show that hooks stand
+  uint32_t pid = 0, tid = 0;   // of the process that `tid` was asked in; a fork makes both stale
+  bool is_busy = false;        // inside the sampler: what it allocates itself is not looked at
+  bool holds_changes = false;  // nobody may change slots while this thread forks
+  bool is_probe = false;       // the next allocation is only to show that hooks stand
 };
 
 // constinit: without it every access would ask whether it was constructed.

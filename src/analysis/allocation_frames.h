@@ -6,16 +6,10 @@
 
 #include <cstddef>
 #include <span>
-#include <string_view>
 
 #include "analysis/call_tree.h"
 
 namespace assay::analysis {
-
-// malloc, operator new, strdup, g_malloc, …: allocates and does nothing else.
-bool is_allocation_function(std::string_view name);
-// A piece of the standard library that allocates for its caller: std::vector's growth, a string.
-bool is_library_plumbing(std::string_view name);
 
 // How many frames, leaf first, to leave out of what is shown: allocation functions always, plumbing
 // as long as something of the program follows.

@@ -111,14 +111,32 @@ class HeapCommand final : public Command {
     return {};
   }
 
+  // An empty profile is no mystery: why it is, and what would fill it.
+  void explain_nothing(const session::HeapOutcome& outcome) const {
+    uint64_t rate = options_.sampling.rate_bytes;
+    if (outcome.ended_at_once) {
+      say(stderr,
+          "{} ended before its heap could be looked at: nothing was sampled, and there is no run "
+          "file\n",
+          options_.target.command.front());
+    } else if (outcome.allocations == 0 && !quiet_) {
+      say(stderr,
+          "nothing was sampled: the target allocated little or nothing in that time (one sample is "
+          "taken per {} on average)\n  try: --rate {}, a longer --for, or some load on it\n",
+          format_bytes(rate), rate > 16384 ? "16k" : "1");
+    }
+  }
+
   int conclude(const session::HeapOutcome& outcome) {
     int code = outcome.launched_exit ? outcome.launched_exit->exit_code() : kDone;
+    explain_nothing(outcome);
+    if (outcome.ended_at_once) return code;
     if (outcome.write_error) code = print_error(*outcome.write_error);
     if (!quiet_) {
       int shown = show_report();
       if (code == kDone) code = shown;
-      for (int64_t pause : outcome.pauses_ns)
-        say(stderr, "one thread of the target was held for {}\n", format_duration(pause));
+      for (const session::HeapHold& hold : outcome.holds)
+        say(stderr, "{}\n", session::to_text(hold));
       say(stderr, "run file: {}   (assay report {})\n", options_.output, options_.output);
     }
     return code;

@@ -204,8 +204,8 @@ class RecordCommand final : public Command {
     if (!quiet_) {
       int shown = show_report();
       if (code == kDone) code = shown;
-      for (int64_t pause : outcome.pauses_ns)
-        say(stderr, "one thread of the target was held for {}\n", format_duration(pause));
+      for (const session::HeapHold& hold : outcome.holds)
+        say(stderr, "{}\n", session::to_text(hold));
       say(stderr, "run file: {}   (assay report {})\n", options_.output, options_.output);
     }
     return code;

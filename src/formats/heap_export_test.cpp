@@ -52,6 +52,7 @@ TEST_F(HeapExport, PprofHasTheFourTypesOfGo) {
     at = found == std::string::npos ? at : found;
   }
   EXPECT_EQ(raw->find("nanoseconds"), std::string::npos);
+  EXPECT_NE(raw->find("operator new.*"), std::string::npos) << "frames that readers are to drop";
 }
 
 TEST_F(HeapExport, GperftoolsTextAddsUp) {

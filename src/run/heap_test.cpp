@@ -1,6 +1,7 @@
 // Sampled allocations in the run file: written, read back, queried.
 #include <gtest/gtest.h>
 
+#include "run/names.h"
 #include "run/run_fixture.h"
 #include "run/sql.h"
 #include "run/sqlite.h"
@@ -109,6 +110,33 @@ TEST_F(HeapInRun, RunsWithoutSuchTablesAreRead) {
   int rows = 0;
   EXPECT_TRUE((*reader)->for_each_heap_alloc({}, [&](const model::HeapAlloc&) { ++rows; }));
   EXPECT_EQ(rows, 0);
+}
+
+// One stack from these names, leaf first.
+std::string site_of(const std::vector<std::string>& leaf_first) {
+  Contents contents;
+  contents.modules = {{{0}, model::ModuleKind::elf, "/usr/bin/server", ""}};
+  contents.frames.resize(1);
+  contents.locations.resize(1);
+  contents.stacks.resize(1);
+  for (size_t i = leaf_first.size(); i-- > 0;) {  // parents first
+    auto id = static_cast<uint32_t>(contents.frames.size());
+    contents.frames.push_back({{0}, id});
+    contents.locations.push_back({{leaf_first[i], "", "", 0, 0, false}});
+    contents.stacks.push_back({{id - 1}, {id}});
+  }
+  return allocation_site(contents, {static_cast<uint32_t>(leaf_first.size())});
+}
+
+TEST(AllocationSite, IsWhoWantedTheMemory) {
+  EXPECT_EQ(site_of({"operator new(unsigned long)", "__gnu_cxx::new_allocator<int>::allocate(long)",
+                     "std::vector<int>::reserve(unsigned long)", "kv::put(int)", "main"}),
+            "kv::put(int)");
+  EXPECT_EQ(site_of({"zmalloc", "createObject", "main"}), "createObject");
+  EXPECT_EQ(site_of({"kv::put(int)", "main"}), "kv::put(int)");
+  EXPECT_EQ(site_of({"malloc", "std::locale::init()"}), "std::locale::init()");
+  EXPECT_EQ(site_of({"malloc"}), "malloc") << "nothing else is known";
+  EXPECT_EQ(site_of({}), "");
 }
 
 TEST(HeapAlloc, StandsForMoreTheSmallerItIs) {

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "model/allocation_names.h"
+
 namespace assay::run {
 namespace {
 
@@ -30,15 +32,44 @@ std::string frame_name(const Contents& contents, model::FrameId frame) {
   return locations[0].function;
 }
 
+namespace {
+
+// Calls visit(name) for every function of the stack, leaf first; false from it ends the walk.
+template <class Visit>
+void visit_names(const Contents& contents, model::StackId stack, Visit visit) {
+  for (; stack.value != 0; stack = contents.stacks[stack.value].parent) {
+    model::FrameId frame = contents.stacks[stack.value].frame;
+    if (!visit(frame_name(contents, frame))) return;
+    const auto& locations = contents.locations[frame.value];
+    for (size_t i = 1; i < locations.size(); ++i) {
+      if (!visit(locations[i].function)) return;
+    }
+  }
+}
+
+}  // namespace
+
+std::string allocation_site(const Contents& contents, model::StackId stack) {
+  std::string leaf, plumbing, site;
+  visit_names(contents, stack, [&](const std::string& name) {
+    if (leaf.empty()) leaf = name;
+    if (model::is_allocation_function(name)) return true;
+    if (plumbing.empty()) plumbing = name;
+    if (model::is_library_plumbing(name)) return true;
+    site = name;
+    return false;
+  });
+  if (!site.empty()) return site;
+  return plumbing.empty() ? leaf : plumbing;
+}
+
 std::string stack_text(const Contents& contents, model::StackId stack) {
   // Collected leaf first, then turned round.
   std::vector<std::string> names;
-  for (; stack.value != 0; stack = contents.stacks[stack.value].parent) {
-    model::FrameId frame = contents.stacks[stack.value].frame;
-    names.push_back(frame_name(contents, frame));
-    const auto& locations = contents.locations[frame.value];
-    for (size_t i = 1; i < locations.size(); ++i) names.push_back(locations[i].function);
-  }
+  visit_names(contents, stack, [&](const std::string& name) {
+    names.push_back(name);
+    return true;
+  });
   std::string text;
   for (size_t i = names.size(); i-- > 0;) {
     std::replace(names[i].begin(), names[i].end(), ';', ':');

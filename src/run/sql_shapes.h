@@ -184,7 +184,7 @@ struct Shape<model::HeapAlloc> {
       case 16:
         return give(out, row.stack.value);
       case 17:
-        return give_leaf(out, contents, row.stack);
+        return give_or_null(out, allocation_site(contents, row.stack));
       case 18:
         return give(out, static_cast<int64_t>(row.id));
     }

@@ -1,12 +1,15 @@
 #include "session/heap_capture.h"
 
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/units.h"
 
 namespace assay::session {
 namespace {
@@ -38,6 +41,12 @@ Result<std::string> find_heap_library() {
       "install Assay whole (cmake --install), or build the target assay_heap");
 }
 
+std::string to_text(const HeapHold& hold) {
+  return fmt::format("{} held one thread of process {} for {}",
+                     hold.attaching ? "attaching" : "detaching", hold.pid,
+                     format_duration(hold.ns));
+}
+
 HeapCapture::~HeapCapture() {
   sources_.clear();
   if (directory_.empty()) return;
@@ -53,13 +62,16 @@ Result<void> HeapCapture::find_library() {
   return {};
 }
 
-Result<void> HeapCapture::attach_one(pid_t pid) {
+capture::InjectOptions HeapCapture::inject_options() const {
   capture::InjectOptions options;
   options.library = sampling_.library;
   options.rate_bytes = sampling_.rate_bytes;
-  auto injected = capture::inject_sampler(pid, options);
+  return options;
+}
+
+Result<void> HeapCapture::take_in(pid_t pid, Result<capture::Injected> injected) {
   if (!injected) return std::unexpected(injected.error());
-  pauses_.push_back(injected->pause);
+  holds_.push_back({pid, true, injected->pause.ns});
   if (!injected->channel->ready()) {
     (void)capture::remove_sampler(pid, sampling_.library);
     return fail("the sampler in process {} does not see what it allocates", pid);
@@ -75,20 +87,49 @@ Result<void> HeapCapture::attach(const std::vector<pid_t>& pids) {
   if (auto found = find_library(); !found) return found;
   attaches_ = true;
   for (pid_t pid : pids) {
-    auto attached = attach_one(pid);
+    auto attached = take_in(pid, capture::inject_sampler(pid, inject_options()));
     if (!attached) refused_.emplace(pid, attached.error());
   }
   if (sources_.empty()) return std::unexpected(refused_.begin()->second);
   return {};
 }
 
-// Children that were forked since: each has to be attached to for itself.
-void HeapCapture::attach_newcomers() {
-  if (!attaches_ || ended_ || !sampling_.alone) return;
-  for (pid_t pid : parts_->tracker.pids()) {
-    if (sources_.contains(pid) || refused_.contains(pid)) continue;
-    if (auto attached = attach_one(pid); !attached) refused_.emplace(pid, attached.error());
+// A child that was forked from an attached process has the sampler from it.
+bool HeapCapture::adopt_forked(pid_t pid) {
+  auto channel = capture::open_forked_channel(parts_->proc, pid);
+  if (!channel) return false;
+  for (const auto& [other, source] : sources_) {
+    if (source.channel->inode() == (*channel)->inode()) return false;  // its parent's
   }
+  Source& source = sources_[pid];
+  source.channel = std::move(*channel);
+  source.attached = true;
+  source.channel->start_sampling();
+  return true;
+}
+
+// Processes that came since. Who has no sampler yet gets it, on a thread beside: finding a place to
+// attach may take seconds.
+void HeapCapture::meet_newcomers() {
+  if (!attaches_) return;
+  take_in_joined(false);
+  for (pid_t pid : parts_->tracker.pids()) {
+    bool is_known = sources_.contains(pid) || refused_.contains(pid);
+    if (is_known || (joining_ && joining_->pid == pid) || adopt_forked(pid)) continue;
+    if (joining_ || ended_) continue;
+    joining_ = Joining{pid, std::async(std::launch::async, [pid, options = inject_options()] {
+                         return capture::inject_sampler(pid, options);
+                       })};
+  }
+}
+
+void HeapCapture::take_in_joined(bool wait) {
+  if (!joining_) return;
+  if (!wait && joining_->injected.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
+    return;
+  auto joined = take_in(joining_->pid, joining_->injected.get());
+  if (!joined) refused_.emplace(joining_->pid, joined.error());
+  joining_.reset();
 }
 
 void HeapCapture::detach_all() {
@@ -96,7 +137,7 @@ void HeapCapture::detach_all() {
     if (!source.attached || !parts_->proc.stat(pid)) continue;
     auto removed = capture::remove_sampler(pid, sampling_.library);
     if (removed) {
-      pauses_.push_back(*removed);
+      holds_.push_back({pid, false, removed->ns});
     } else {
       parts_->writer.add_note(
           {"heap",
@@ -192,7 +233,7 @@ void HeapCapture::poll(TimeNs now) {
   if (now >= next_look_) {
     next_look_ = now + kLookNs;
     find_channels(now);
-    attach_newcomers();
+    meet_newcomers();
     for (auto& [pid, source] : sources_) look_at_program(pid, source, now);
   }
   drain();
@@ -205,6 +246,8 @@ void HeapCapture::poll(TimeNs now) {
 void HeapCapture::end(TimeNs now) {
   if (ended_) return;
   ended_ = true;
+  take_in_joined(true);
+  meet_newcomers();
   for (auto& [pid, source] : sources_) source.channel->stop_sampling();
   find_channels(now);
   drain();
@@ -232,9 +275,10 @@ void HeapCapture::note_losses(TimeNs now) {
   for (const auto& [pid, error] : refused_)
     writer.add_note(
         {"heap", fmt::format("process {} was not sampled: {}", pid, error.what), error.remedy});
-  for (const capture::InjectPause& pause : pauses_) {
-    writer.add_fact(
-        {"heap", fmt::format("pause_{}_ns", &pause - pauses_.data()), std::to_string(pause.ns)});
+  for (const HeapHold& hold : holds_) {
+    writer.add_fact({"heap",
+                     fmt::format("{}_pause_{}_ns", hold.attaching ? "attach" : "detach", hold.pid),
+                     std::to_string(hold.ns)});
   }
   if (sum.dropped > 0) {
     writer.add_loss({model::LossKind::dropped_samples, -1, now, sum.dropped});

@@ -1,13 +1,17 @@
 // HeapCapture: the heap samplers inside a target's processes, and what they write.
 //
 // Launched programs are started with the sampler preloaded; each of their processes makes a channel
-// in a directory of ours. Running ones get it by the injector. poll() reads all channels and hands
-// their records to HeapEvidence. Threads: one owner. Failures: a process that cannot be sampled is
-// an Error with its reason; what is lost later is counted and noted in the run.
+// in a directory of ours. Running ones get it by the injector; children that they fork afterwards
+// have it from them, with channels of their own. poll() reads all channels and hands their records
+// to HeapEvidence; it never waits for the injector. Threads: one owner; newcomers are attached to
+// on a thread beside it. Failures: a process that cannot be sampled is an Error with its reason;
+// what is lost later is counted and noted in the run.
 #pragma once
 
+#include <future>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +37,14 @@ struct HeapSampling {
 // libassay_heap.so beside the running program: in its build tree or where it was installed.
 Result<std::string> find_heap_library();
 
+// A thread of a process that was held, to bring the sampler in or to take it out.
+struct HeapHold {
+  pid_t pid = 0;
+  bool attaching = false;
+  int64_t ns = 0;
+};
+std::string to_text(const HeapHold& hold);  // one sentence, without a final stop
+
 class HeapCapture {
  public:
   explicit HeapCapture(HeapSampling sampling) : sampling_(std::move(sampling)) {}
@@ -55,7 +67,7 @@ class HeapCapture {
 
   const HeapEvidence* evidence() const { return evidence_.get(); }
   // How long threads were held, by attaching and by detaching.
-  const std::vector<capture::InjectPause>& pauses() const { return pauses_; }
+  const std::vector<HeapHold>& holds() const { return holds_; }
   uint64_t dropped() const;
 
  private:
@@ -65,8 +77,11 @@ class HeapCapture {
     bool attached = false;
   };
   Result<void> find_library();
-  Result<void> attach_one(pid_t pid);
-  void attach_newcomers();
+  capture::InjectOptions inject_options() const;
+  Result<void> take_in(pid_t pid, Result<capture::Injected> injected);
+  void meet_newcomers();
+  bool adopt_forked(pid_t pid);
+  void take_in_joined(bool wait);
   void detach_all();
   void find_channels(TimeNs now);
   void look_at_program(pid_t pid, Source& source, TimeNs now);
@@ -79,7 +94,12 @@ class HeapCapture {
   std::unique_ptr<HeapEvidence> evidence_;
   std::unique_ptr<HeapEvidence::Parts> parts_;
   AddressSpaces* spaces_ = nullptr;
-  std::vector<capture::InjectPause> pauses_;
+  std::vector<HeapHold> holds_;
+  struct Joining {
+    pid_t pid = 0;
+    std::future<Result<capture::Injected>> injected;
+  };
+  std::optional<Joining> joining_;  // one newcomer after another
   std::map<pid_t, Error> refused_;
   bool attaches_ = false;
   TimeNs next_look_ = 0, next_snapshot_ = 0;

@@ -79,7 +79,13 @@ Result<HeapOutcome> HeapSession::run() {
       return std::unexpected(started.error());
     }
   }
-  if (auto found = find_target(); !found) return std::unexpected(found.error());
+  if (auto found = find_target(); !found) {
+    if (!launched_exit_) return std::unexpected(found.error());
+    HeapOutcome outcome;
+    outcome.ended_at_once = true;
+    outcome.launched_exit = launched_exit_;
+    return outcome;
+  }
   if (!launched_) {
     if (auto attached = heap_.attach(resolved_.pids()); !attached)
       return std::unexpected(attached.error());
@@ -115,6 +121,8 @@ Result<void> HeapSession::launch() {
   while (!heap_.has_channels()) {
     if (stop_) return fail("interrupted before the program had loaded the sampler");
     launched_exit_ = launched_->poll();
+    // One that has ended may have made it just before.
+    if (launched_exit_ && heap_.has_channels()) break;
     if (launched_exit_ || monotonic_ns() > deadline) {
       return fail_with_remedy(
           fmt::format("{} {} without having loaded the heap sampler: it may be linked statically, "
@@ -134,10 +142,7 @@ Result<void> HeapSession::find_target() {
   surroundings.self = getpid();
   surroundings.command = "assay heap";
   auto resolved = target::resolve(spec_, proc_, surroundings);
-  if (!resolved && launched_ && (launched_exit_ = launched_->poll())) {
-    return fail("{} ended before its heap could be looked at (exit status {})",
-                options_.target.command.front(), launched_exit_->exit_code());
-  }
+  if (!resolved && launched_ && !launched_exit_) launched_exit_ = launched_->poll();
   if (!resolved) return std::unexpected(resolved.error());
   resolved_ = std::move(*resolved);
   return {};
@@ -238,7 +243,7 @@ Result<HeapOutcome> HeapSession::finish(const std::string& reason) {
   HeapOutcome outcome;
   outcome.allocations = heap_.evidence()->counts().allocations;
   outcome.dropped = heap_.dropped();
-  for (const capture::InjectPause& pause : heap_.pauses()) outcome.pauses_ns.push_back(pause.ns);
+  outcome.holds = heap_.holds();
   outcome.launched_exit = launched_exit_;
   outcome.write_error = flush_->error();
   if (!outcome.write_error) {

@@ -43,10 +43,12 @@ struct HeapProgress {
 };
 
 struct HeapOutcome {
+  // A launched command ended before anything of it could be seen: there is no run file.
+  bool ended_at_once = false;
   model::RunInfo info;
   uint64_t allocations = 0;  // sampled
   uint64_t dropped = 0;
-  std::vector<int64_t> pauses_ns;  // of single threads, by attaching and detaching
+  std::vector<HeapHold> holds;  // of single threads, by attaching and detaching
   std::optional<os::ExitStatus> launched_exit;
   std::optional<Error> write_error;
 };

@@ -360,7 +360,7 @@ Result<RecordOutcome> Recorder::end_window(const std::string& reason) {
   outcome.lost = recording_->counts().lost;
   if (heap_) {
     outcome.allocations = heap_->evidence()->counts().allocations;
-    for (const capture::InjectPause& pause : heap_->pauses()) outcome.pauses_ns.push_back(pause.ns);
+    outcome.holds = heap_->holds();
   }
   outcome.launched_exit = target_.launched_exit();
   if (bpf_) outcome.bpf = bpf_->report(*recording_->bpf_evidence());

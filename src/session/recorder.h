@@ -73,7 +73,7 @@ struct RecordOutcome {
   uint64_t lost = 0;
   std::optional<os::ExitStatus> launched_exit;  // of a launched command that has ended
   uint64_t allocations = 0;                     // sampled
-  std::vector<int64_t> pauses_ns;    // of single threads, by attaching and detaching the sampler
+  std::vector<HeapHold> holds;       // of single threads, by attaching and detaching the sampler
   BpfReport bpf;                     // what the BPF backend says of itself
   std::optional<Error> write_error;  // the disk filled up: the run is readable so far
 };

@@ -4,10 +4,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <link.h>
+#include <sys/wait.h>
 
 #include "tests/inject_heap/channel_file.h"
 #include "tests/inject_heap/run_program.h"
@@ -119,6 +122,106 @@ TEST_F(Attach, SamplesWhatIsLoadedAfterwards) {
   size_t samples = 0;
   for (const auto& alloc : channel.read().allocs) samples += alloc.bytes == 777;
   EXPECT_NEAR(static_cast<double>(samples), 926, 160);  // 5 standard errors
+}
+
+TEST_F(Attach, AnObjectWithItsOwnMallocKeepsIt) {
+  void* plugin = dlopen(HEAP_PLUGIN_OWN, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+  ASSERT_NE(plugin, nullptr) << dlerror();
+  auto* own_make = reinterpret_cast<void* (*)(size_t)>(dlsym(plugin, "plugin_own_make"));
+  auto* own_holds = reinterpret_cast<bool (*)(const void*)>(dlsym(plugin, "plugin_own_holds"));
+  ASSERT_TRUE(own_holds(own_make(100))) << "the plugin is not built as this test wants it";
+  ChannelFile channel(folder_ + "/channel", 16 << 10);
+  ASSERT_EQ(library().attach(channel.fd()), 0);
+  EXPECT_TRUE(own_holds(own_make(100)));
+  EXPECT_EQ(library().detach(), 0);
+  EXPECT_TRUE(own_holds(own_make(100)));
+  dlclose(plugin);
+}
+
+// The channel that a process made in memory of its own, found as Assay finds it; "" when none.
+std::string forked_channel(pid_t pid) {
+  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("/memfd:assay-heap-channel") == std::string::npos) continue;
+    return "/proc/" + std::to_string(pid) + "/map_files/" + line.substr(0, line.find(' '));
+  }
+  return "";
+}
+
+TEST_F(Attach, AForkedChildIsSampledThroughAChannelOfItsOwn) {
+  if (geteuid() != 0) GTEST_SKIP() << "skipped: needs root, to open what another process mapped";
+  ChannelFile channel(folder_ + "/channel", 16 << 10);
+  ASSERT_EQ(library().attach(channel.fd()), 0);
+  uint64_t head = channel.header().head;
+  int done[2], leave[2];
+  ASSERT_TRUE(pipe(done) == 0 && pipe(leave) == 0);
+  pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    for (int i = 0; i < 20000; ++i) free(make(1000));
+    char letter = 'd';
+    if (write(done[1], &letter, 1) == 1) (void)!read(leave[0], &letter, 1);
+    _exit(0);
+  }
+  char letter = 0;
+  ASSERT_EQ(read(done[0], &letter, 1), 1);
+  {
+    std::string path = forked_channel(child);
+    ASSERT_NE(path, "") << "the child has no channel";
+    int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    ASSERT_GE(fd, 0);
+    auto* header = static_cast<HeapChannelHeader*>(
+        mmap(nullptr, sizeof(HeapChannelHeader), PROT_READ, MAP_SHARED, fd, 0));
+    ASSERT_NE(header, MAP_FAILED);
+    EXPECT_EQ(header->pid, static_cast<uint32_t>(child));
+    EXPECT_EQ(header->rate_bytes, 16u << 10);
+    // 1,190 samples of at least a header's size each.
+    EXPECT_GT(header->head, 500 * sizeof(HeapAllocRecord));
+    munmap(header, sizeof(HeapChannelHeader));
+    close(fd);
+  }
+  ASSERT_EQ(write(leave[1], &letter, 1), 1);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_LT(channel.header().head - head, 100 * sizeof(HeapAllocRecord)) << "the parent's is left";
+  EXPECT_EQ(library().detach(), 0);
+  for (int end : {done[0], done[1], leave[0], leave[1]}) close(end);
+}
+
+// While one thread opens a library again and again, which makes the sampler look through all
+// objects under the loader's lock, another forks: no child may find that lock held for ever.
+TEST_F(Attach, ForkedChildrenFindTheLoaderUnlocked) {
+  void* kept =
+      dlopen(HEAP_PLUGIN, RTLD_NOW | RTLD_LOCAL);  // so that the loader itself changes nothing
+  ASSERT_NE(kept, nullptr);
+  ChannelFile channel(folder_ + "/channel", 64 << 10);
+  ASSERT_EQ(library().attach(channel.fd()), 0);
+  std::atomic<bool> stop{false};
+  std::thread loader([&] {
+    while (!stop) {
+      void* plugin = dlopen(HEAP_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+      if (plugin) dlclose(plugin);
+    }
+  });
+  int hung = 0;
+  for (int i = 0; i < 150; ++i) {
+    pid_t child = fork();
+    if (child == 0) {
+      alarm(5);  // a hang is a failure, not a wait
+      free(make(100'000));
+      dl_iterate_phdr([](dl_phdr_info*, size_t, void*) { return 0; }, nullptr);
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    hung += status != 0;
+  }
+  stop = true;
+  loader.join();
+  EXPECT_EQ(library().detach(), 0);
+  dlclose(kept);
+  EXPECT_EQ(hung, 0);
 }
 
 TEST_F(Attach, ABlockFreedUnseenIsNotTakenForALeak) {

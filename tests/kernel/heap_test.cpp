@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 #include <sstream>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 
 #include "capture/heap/injector.h"
 #include "harness.h"
+#include "os/procfs.h"
 
 namespace assay::kernel_test {
 namespace {
@@ -150,7 +152,7 @@ TEST_P(AttachCycles, LeaveTheTargetUnharmed) {
 }
 INSTANTIATE_TEST_SUITE_P(Heap, AttachCycles,
                          testing::Values("busy", "idle", "forking", "dlopening", "signals",
-                                         "threads"),
+                                         "threads", "filtered"),
                          [](const auto& mode) { return mode.param; });
 
 class Refusals : public testing::Test {
@@ -182,6 +184,17 @@ TEST_F(Refusals, SayWhy) {
   EXPECT_NE(refusal(stopped.pid()).find("is stopped"), std::string::npos);
 }
 
+// A call that the filter does not know would end the target: it is asked first.
+TEST_F(Refusals, OfWhatItsSeccompFilterForbids) {
+  Background target({program("attach_target"), "strict"});
+  ASSERT_NE(target.read_line().find("ready"), std::string::npos);
+  std::string why = refusal(target.pid());
+  EXPECT_NE(why.find("seccomp filter"), std::string::npos) << why;
+  EXPECT_NE(why.find("memfd_create"), std::string::npos) << why;
+  target.signal(SIGTERM);
+  EXPECT_EQ(target.wait().exit_code, 0);
+}
+
 TEST_F(Refusals, OfWhatIsTracedAlready) {
   Background target({"sleep", "60"});
   usleep(50'000);
@@ -194,6 +207,15 @@ TEST_F(Refusals, OfAProgramThatCannotLoadTheSampler) {
       run({assay(), "heap", "-q", "-o", run_file("static"), "--", program("static_sleeper")}, 30);
   EXPECT_EQ(done.exit_code, 1);
   EXPECT_NE(done.err.find("linked statically"), std::string::npos) << done.err;
+}
+
+TEST(Heap, ACommandsExitStatusIsPassedOnAlsoWhenNothingWasSampled) {
+  for (const auto& [command, status] : {std::pair{"true", 0}, std::pair{"false", 1}}) {
+    std::string path = run_file(std::string("ends-") + command);
+    Finished done = run({assay(), "heap", "--rate", "64m", "-o", path, "--", command}, 30);
+    EXPECT_EQ(done.exit_code, status) << done.err;
+    EXPECT_NE(done.err.find("nothing was sampled"), std::string::npos) << done.err;
+  }
 }
 
 TEST(Heap, AKilledAssayLeavesATargetThatCanBeProfiledAgain) {
@@ -213,6 +235,103 @@ TEST(Heap, AKilledAssayLeavesATargetThatCanBeProfiledAgain) {
   EXPECT_EQ(done.exit_code, 0) << done.err;
   EXPECT_GT(estimated(path)["small_by_malloc"].bytes, 0);
   EXPECT_EQ(target.wait().exit_code, 0);
+}
+
+// Killed at any moment of attaching, Assay leaves a target that lives: what stands in it is put
+// back by somebody who is not killed.
+class KilledWhileAttaching : public testing::TestWithParam<const char*> {};
+
+TEST_P(KilledWhileAttaching, LeavesTheTargetUnharmed) {
+  if (std::string why = why_not_attached(); !why.empty()) GTEST_SKIP() << why;
+  Background target({program("attach_target"), GetParam()});
+  ASSERT_NE(target.read_line().find("ready"), std::string::npos);
+  std::string pid = std::to_string(target.pid());
+  unsigned random = 4711;
+  constexpr int kKills = 60;
+  for (int i = 0; i < kKills; ++i) {
+    Background killed({assay(), "heap", "-q", "-o", run_file("killed" + std::to_string(i)), "--for",
+                       "60s", "--pid", pid});
+    random = random * 1664525 + 1013904223;
+    usleep(2'000 + random % 60'000);  // starting, looking at the program, attaching, sampling
+    killed.signal(SIGKILL);
+    killed.wait();
+    ASSERT_EQ(kill(target.pid(), 0), 0) << "gone after " << i << " kills";
+  }
+  usleep(500'000);
+  target.signal(SIGTERM);
+  Finished ended = target.wait();
+  EXPECT_EQ(ended.exit_code, 0) << ended.out;
+}
+INSTANTIATE_TEST_SUITE_P(Heap, KilledWhileAttaching, testing::Values("busy", "idle", "threads"),
+                         [](const auto& mode) { return mode.param; });
+
+char state_of(pid_t pid) {
+  auto stat = os::ProcFs().stat(pid);
+  return stat ? stat->state : '?';
+}
+
+// Stopped (as by Ctrl-Z) at any moment of attaching: either that is said, or the sampler is in; the
+// stop itself holds until somebody continues the target.
+TEST(Heap, AStopWhileAttachingIsHeldAndHarmsNothing) {
+  if (std::string why = why_not_attached(); !why.empty()) GTEST_SKIP() << why;
+  for (const char* mode : {"busy", "idle", "threads"}) {
+    Background target({program("attach_target"), mode});
+    ASSERT_NE(target.read_line().find("ready"), std::string::npos);
+    capture::InjectOptions options;
+    options.library = HEAP_LIBRARY;
+    unsigned random = 4711;
+    int attached = 0;
+    for (int i = 0; i < 25; ++i) {
+      random = random * 1664525 + 1013904223;
+      useconds_t delay = 500 + (random >> 8) % (i % 2 == 0 ? 15'000 : 80'000);
+      std::thread stopper([&] {
+        usleep(delay);
+        target.signal(SIGSTOP);
+      });
+      auto injected = capture::inject_sampler(target.pid(), options);
+      stopper.join();
+      for (int wait = 0; wait < 200 && state_of(target.pid()) != 'T'; ++wait) usleep(1000);
+      EXPECT_EQ(state_of(target.pid()), 'T') << mode << " " << i;
+      target.signal(SIGCONT);
+      if (!injected) {
+        EXPECT_NE(injected.error().what.find("is stopped"), std::string::npos)
+            << mode << " " << i << ": " << injected.error().text();
+        continue;
+      }
+      ++attached;
+      auto removed = capture::remove_sampler(target.pid(), options.library);
+      ASSERT_TRUE(removed) << removed.error().text();
+    }
+    EXPECT_GT(attached, 0) << mode;
+    target.signal(SIGTERM);
+    Finished ended = target.wait();
+    if (std::string(mode) != "idle") {  // whose sleeps a stop may well end early
+      EXPECT_EQ(ended.exit_code, 0) << ended.out;
+    }
+  }
+}
+
+// Workers that are forked while their parent is sampled are sampled from their first allocation.
+TEST(Heap, WorkersForkedAfterAttachingAreSampled) {
+  if (std::string why = why_not_attached(); !why.empty()) GTEST_SKIP() << why;
+  for (const char* command : {"heap", "record"}) {
+    if (std::string(command) == "record" && !why_skipped().empty()) continue;
+    Background target({program("attach_target"), "prefork"});
+    ASSERT_NE(target.read_line().find("ready"), std::string::npos);
+    std::string path = run_file(std::string("prefork-") + command);
+    std::vector<std::string> argv{
+        assay(), command, "-q", "-o", path, "--for", "4s", "--pid", std::to_string(target.pid())};
+    if (argv[1] == "record") argv.push_back("--heap");
+    Finished done = run(argv);
+    ASSERT_EQ(done.exit_code, 0) << done.err;
+    auto processes = sql(path, "SELECT pid, count(*) AS n FROM heap GROUP BY pid");
+    EXPECT_EQ(processes.size(), 3u) << command << ": the parent and two workers";
+    for (const nlohmann::json& process : processes)
+      EXPECT_GT(process["n"].get<int>(), 0) << command << " " << process.dump();
+    target.signal(SIGTERM);
+    Finished ended = target.wait();
+    EXPECT_EQ(ended.exit_code, 0) << ended.out;
+  }
 }
 
 TEST(Heap, BesideTimeInOneRun) {

@@ -337,6 +337,50 @@ def toggled(base):
     check(not os.path.exists(base) and not os.path.exists(base + ".2"))
 
 
+def until(what, look):
+    end = time.time() + 20
+    while not (seen := look()):
+        check(time.time() < end, "in vain waited for", what)
+        time.sleep(0.02)
+    return seen
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as file:
+        return file.read().split()
+
+
+def thread_names(pid):
+    names = []
+    for path in glob.glob(f"/proc/{pid}/task/*/comm"):
+        with contextlib.suppress(OSError), open(path) as file:
+            names.append(file.read().strip())
+    return names
+
+
+def case_forked_requests():
+    """A forked child that is asked by signals, in the middle of malloc and of everything else."""
+    for switch, ask, files in (("CPUPROFILE", "CPUPROFILESIGNAL", "{}_{}.*"),
+                               ("HEAPPROFILE", "HEAPPROFILESIGNAL", "{}_{}.*.heap")):
+        base = os.path.join(SCRATCH, switch)
+        process = subprocess.Popen([PLAIN, "--seconds", "4", "--fork"], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL,
+                                   env={**os.environ, "LD_PRELOAD": LIBRARY, switch: base, ask: "12",
+                                        "ASSAY_HEAP_RATE": "65536"})
+        try:
+            wait_for_handler(process.pid, 12)
+            child = int(until("a forked child", lambda: children(process.pid))[0])
+            until("the child's keeper", lambda: "assay-keeper" in thread_names(child))
+            for _ in range(100):
+                os.kill(child, 12)
+                time.sleep(0.01)
+            until("its profiles", lambda: glob.glob(files.format(base, child)))
+            check(process.wait(timeout=60) == 0, "it ended with", process.returncode)
+        finally:
+            process.kill()
+            process.wait()
+
+
 def wait_for_handler(pid, number):
     end = time.time() + 10
     while time.time() < end:

@@ -129,22 +129,26 @@ bool HeapRing::hand_over(uint32_t size, const std::function<void(const HeapRecor
 Result<std::unique_ptr<HeapChannel>> HeapChannel::open(const std::string& path) {
   UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   if (!fd.valid()) return fail_errno("cannot open {}", path);
+  return adopt(std::move(fd), path);
+}
+
+Result<std::unique_ptr<HeapChannel>> HeapChannel::adopt(UniqueFd fd, const std::string& name) {
   struct stat file {};
-  if (fstat(fd.get(), &file) != 0) return fail_errno("cannot look at {}", path);
+  if (fstat(fd.get(), &file) != 0) return fail_errno("cannot look at {}", name);
   auto size = static_cast<uint64_t>(file.st_size);
   if (!S_ISREG(file.st_mode) || size < inject::kHeapChannelHeaderBytes + kSmallestRing ||
       size > inject::kHeapChannelHeaderBytes + kLargestRing) {
-    return fail("{} is no heap channel", path);
+    return fail("{} is no heap channel", name);
   }
   void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
-  if (at == MAP_FAILED) return fail_errno("cannot map {}", path);
+  if (at == MAP_FAILED) return fail_errno("cannot map {}", name);
   auto* header = static_cast<HeapChannelHeader*>(at);
   uint64_t magic = std::atomic_ref(header->magic).load(std::memory_order_acquire);
   uint64_t ring_bytes = std::atomic_ref(header->ring_bytes).load();
   if (magic != inject::kHeapChannelMagic || header->version != inject::kHeapChannelVersion ||
       !std::has_single_bit(ring_bytes) || ring_bytes > size - inject::kHeapChannelHeaderBytes) {
     munmap(at, size);
-    return fail("{} is no heap channel of this version", path);
+    return fail("{} is no heap channel of this version", name);
   }
   auto channel = std::unique_ptr<HeapChannel>(
       new HeapChannel(std::move(fd), std::span(static_cast<std::byte*>(at), size), ring_bytes));
@@ -152,16 +156,16 @@ Result<std::unique_ptr<HeapChannel>> HeapChannel::open(const std::string& path) 
   return channel;
 }
 
-Result<std::unique_ptr<HeapChannel>> HeapChannel::create_in(UniqueFd memory, uint64_t ring_bytes,
-                                                            uint64_t rate_bytes) {
+Result<void> HeapChannel::prepare(int memory, uint64_t ring_bytes, uint64_t rate_bytes) {
   ring_bytes = std::bit_floor(std::clamp(ring_bytes, kSmallestRing, kLargestRing));
   uint64_t size = inject::kHeapChannelHeaderBytes + ring_bytes;
-  if (ftruncate(memory.get(), static_cast<off_t>(size)) != 0)
+  if (ftruncate(memory, static_cast<off_t>(size)) != 0)
     return fail_errno("cannot size the memory to share with the target");
   // The target must not be able to take pages away from under a reader.
-  if (fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+  if (fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
     return fail_errno("cannot seal the memory to share with the target");
-  void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
+  constexpr uint64_t kHeader = inject::kHeapChannelHeaderBytes;
+  void* at = mmap(nullptr, kHeader, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
   if (at == MAP_FAILED) return fail_errno("cannot map the memory to share with the target");
   auto* header = static_cast<HeapChannelHeader*>(at);
   header->magic = inject::kHeapChannelMagic;
@@ -169,8 +173,15 @@ Result<std::unique_ptr<HeapChannel>> HeapChannel::create_in(UniqueFd memory, uin
   header->ring_bytes = ring_bytes;
   header->rate_bytes.store(std::max<uint64_t>(rate_bytes, 1));
   header->mode.store(static_cast<uint32_t>(inject::HeapMode::off));
-  return std::unique_ptr<HeapChannel>(
-      new HeapChannel(std::move(memory), std::span(static_cast<std::byte*>(at), size), ring_bytes));
+  munmap(at, kHeader);
+  return {};
+}
+
+Result<std::unique_ptr<HeapChannel>> HeapChannel::create_in(UniqueFd memory, uint64_t ring_bytes,
+                                                            uint64_t rate_bytes) {
+  if (auto made = prepare(memory.get(), ring_bytes, rate_bytes); !made)
+    return std::unexpected(made.error());
+  return adopt(std::move(memory), "the memory to share with the target");
 }
 
 HeapChannel::HeapChannel(UniqueFd fd, std::span<std::byte> memory, uint64_t ring_bytes)

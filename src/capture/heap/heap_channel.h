@@ -78,7 +78,11 @@ class HeapChannel {
 
   // A channel that a launched program made in a file; an Error when it is none (yet).
   static Result<std::unique_ptr<HeapChannel>> open(const std::string& path);
-  // A channel in an empty memfd of the target's, to be opened through its descriptors in /proc.
+  // The same of a file that is open; `name` is for messages.
+  static Result<std::unique_ptr<HeapChannel>> adopt(UniqueFd file, const std::string& name);
+  // Makes an empty memfd of the target's, opened through its descriptors in /proc, into a channel.
+  static Result<void> prepare(int memory, uint64_t ring_bytes, uint64_t rate_bytes);
+  // prepare() and adopt() in one.
   static Result<std::unique_ptr<HeapChannel>> create_in(UniqueFd memory, uint64_t ring_bytes,
                                                         uint64_t rate_bytes);
   ~HeapChannel();

@@ -8,6 +8,7 @@
 #include <elf.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
@@ -19,6 +20,7 @@ constexpr uint64_t kRedZone = 512;
 constexpr uint64_t kTextBytes = 4096;  // at the stack's low end
 constexpr uint64_t kReturnTo = 8192;   // offset in the stack, which is not code: coming there traps
 constexpr int64_t kCallNs = 10 * kNsPerSecond;
+constexpr int kMostUrgent = -20;
 constexpr size_t kMostVectorBytes = 16 << 10;
 
 // Those that a fault raises, by which calls come back and real faults are seen.
@@ -56,12 +58,21 @@ Result<void> HijackedThread::take(uint64_t rewind_to) {
     return fail_errno("the signal mask cannot be set");
   taken_ = true;
   tracees_.own(tid_);
+  hurry();
   return make_stack();
+}
+
+// It is held until it has made its calls: it goes before others of its program. Needs privilege.
+void HijackedThread::hurry() {
+  errno = 0;
+  nice_ = getpriority(PRIO_PROCESS, static_cast<id_t>(tid_));
+  hurries_ = errno == 0 && setpriority(PRIO_PROCESS, static_cast<id_t>(tid_), kMostUrgent) == 0;
 }
 
 // Room below the red zone of what the thread uses, and no code there: coming back must trap. Only
 // of the main thread: below others' stack pointers may lie what a coroutine's stack was cut out of.
 bool HijackedThread::use_own_stack() {
+  if (tid_ != pid_) return false;
   auto maps = os::ProcFs().maps(pid_);
   if (!maps) return false;
   uint64_t low = (saved_.rsp - kRedZone - kStackBytes) & ~uint64_t{4095};
@@ -86,11 +97,21 @@ Result<void> HijackedThread::make_stack() {
   return {};
 }
 
+// A call may wait for a lock that a thread holds which job control has stopped: that is not given
+// up, it goes on when the process does.
+std::optional<Tracees::Event> HijackedThread::wait_for_stop(TimeNs& deadline) {
+  while (true) {
+    auto event = tracees_.wait(deadline);
+    if (event || tracees_.gone() || !tracees_.others_are_stopped(tid_)) return event;
+    deadline = monotonic_ns() + kCallNs;
+  }
+}
+
 Result<void> HijackedThread::run_to(const user_regs_struct& registers, int signal, int request) {
   if (!write_registers(tid_, registers)) return fail_errno("registers cannot be set");
   TimeNs deadline = monotonic_ns() + kCallNs;
   if (!tracees_.resume(tid_, request)) return fail_errno("the thread cannot be resumed");
-  while (auto event = tracees_.wait(deadline)) {
+  while (auto event = wait_for_stop(deadline)) {
     if (event->tid != tid_) {
       // Another thread came to the breakpoint that is already gone: it goes on from there.
       if (event->stop == Tracees::Stop::breakpoint) tracees_.step_back(event->tid);
@@ -102,6 +123,10 @@ Result<void> HijackedThread::run_to(const user_regs_struct& registers, int signa
       continue;
     }
     if (event->signal == signal) return {};
+    if (event->signal == SIGSTOP) {  // the process stops, all but this thread
+      tracees_.resume(tid_, request, SIGSTOP);
+      continue;
+    }
     return fail("an injected call failed with signal {}", event->signal);
   }
   return tracees_.gone() ? fail("the target ended meanwhile")
@@ -160,6 +185,12 @@ Result<uint64_t> HijackedThread::put_text(const std::string& text) {
   return stack_;
 }
 
+bool HijackedThread::read_memory(uint64_t address, void* into, size_t size) const {
+  iovec local{into, size};
+  iovec remote{reinterpret_cast<void*>(address), size};
+  return process_vm_readv(pid_, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(size);
+}
+
 std::string HijackedThread::read_text(uint64_t address) const {
   std::string text(512, '\0');
   iovec local{text.data(), text.size()};
@@ -184,6 +215,7 @@ Result<void> HijackedThread::restore() {
   // Every call ends in a stop inside the kernel's signal code, from where an interrupted system
   // call is taken up again.
   if (stack_ != 0 && !own_stack_) (void)syscall(SYS_munmap, {stack_, kStackBytes});
+  if (hurries_) setpriority(PRIO_PROCESS, static_cast<id_t>(tid_), nice_);
   if (tracees_.gone()) return fail("the target ended meanwhile");
   user_regs_struct final = saved_;
   begin_call_again(pid_, tid_, mask_, final);

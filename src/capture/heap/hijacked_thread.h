@@ -2,15 +2,16 @@
 // as it was.
 //
 // In: a thread that stands at malloc's entry or in an interrupted, restartable system call. Saves
-// its registers, vector state and signal mask; blocks its signals, so that no handler of the
-// program runs in between; calls below its own stack where there is room, else on one made for it.
-// restore() puts everything back from a stop inside the kernel's signal code, so that an
+// its registers, vector state, signal mask and priority; blocks its signals, so that no handler of
+// the program runs in between; calls below its own stack where there is room, else on one made for
+// it. restore() puts everything back from a stop inside the kernel's signal code, so that an
 // interrupted system call goes on as after any stop. Threads: the tracer's. Failures: a call that
 // does not come back, a target that is gone.
 #pragma once
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,12 +35,15 @@ class HijackedThread {
   // Text for a call to read; valid until the next put_text().
   Result<uint64_t> put_text(const std::string& text);
   std::string read_text(uint64_t address) const;
+  bool read_memory(uint64_t address, void* into, size_t size) const;
   // Everything back; the thread runs on.
   Result<void> restore();
 
  private:
+  void hurry();
   bool use_own_stack();
   Result<void> make_stack();
+  std::optional<Tracees::Event> wait_for_stop(TimeNs& deadline);
   // Runs the thread until it stops with this signal.
   Result<void> run_to(const user_regs_struct& registers, int signal, int request);
 
@@ -52,6 +56,8 @@ class HijackedThread {
   uint64_t stack_ = 0;      // low end of what calls use
   bool own_stack_ = false;  // it is the thread's own, below what it uses
   bool taken_ = false;
+  bool hurries_ = false;
+  int nice_ = 0;  // as it was
 };
 
 }  // namespace assay::capture

@@ -20,6 +20,7 @@ namespace {
 
 constexpr const char* kSamplerName = "assay_heap.so";  // as launched: libassay_heap.so
 constexpr const char* kInjectedName = "/memfd:assay-heap";
+constexpr const char* kChannelName = "/memfd:assay-heap-channel";
 
 #if defined(__x86_64__)
 constexpr uint16_t kMachine = EM_X86_64;
@@ -53,15 +54,9 @@ bool has_bit(const std::string& status, const char* field, int signal) {
 
 // State, tracer, privileges: things of the process rather than of its program.
 Result<void> check_process(const os::ProcFs& proc, pid_t pid) {
-  auto stat = proc.stat(pid);
+  if (auto running = check_running(proc, pid); !running) return running;
   auto status = proc.status(pid);
-  if (!stat || !status) return fail("process {} is gone", pid);
-  if (stat->state == 'Z' || stat->state == 'X') return fail("process {} has ended", pid);
-  if (stat->state == 'T' || stat->state == 't') {
-    return std::unexpected(
-        unsafe(fmt::format("process {} is stopped: nothing in it would run", pid),
-               fmt::format("kill -CONT {}", pid)));
-  }
+  if (!status) return fail("process {} is gone", pid);
   if (status->tracer != 0) {
     return std::unexpected(
         unsafe(fmt::format("process {} is traced already, by process {}", pid, status->tracer),
@@ -74,6 +69,28 @@ Result<void> check_process(const os::ProcFs& proc, pid_t pid) {
   if (text && (has_bit(*text, "SigIgn:\t", SIGSEGV) || has_bit(*text, "SigIgn:\t", SIGTRAP)))
     return fail("process {} ignores SIGSEGV or SIGTRAP, by which injected calls come back", pid);
   return {};
+}
+
+// The lines of a status file that tell of seccomp: its mode, and how many filters.
+std::string seccomp_lines(const os::ProcFs& proc, const std::string& status_file) {
+  auto text = proc.read(status_file);
+  size_t begin = text ? text->find("Seccomp:") : std::string::npos;
+  if (begin == std::string::npos) return "";
+  size_t end = text->find('\n', begin);
+  if (text->compare(end + 1, 8, "Seccomp_") == 0) end = text->find('\n', end + 1);
+  return text->substr(begin, end - begin);
+}
+
+// Whether seccomp filters stand before the process's system calls. The sampler runs on every
+// thread, and the filters of one are asked: all must have as many.
+Result<bool> find_filters(const os::ProcFs& proc, pid_t pid) {
+  std::string process = seccomp_lines(proc, fmt::format("{}/status", pid));
+  for (pid_t tid : proc.tids(pid)) {
+    std::string thread = seccomp_lines(proc, fmt::format("{}/task/{}/status", pid, tid));
+    if (!thread.empty() && thread != process)  // empty: it ended meanwhile
+      return std::unexpected(forbidden_by_seccomp(pid, "its threads have different ones"));
+  }
+  return process.starts_with("Seccomp:\t2");
 }
 
 Error static_allocator(const ElfFacts& program, pid_t pid) {
@@ -195,21 +212,46 @@ void take_functions(pid_t pid, const Mapped& file, InjectionPlan& plan) {
 
 }  // namespace
 
+Error forbidden_by_seccomp(pid_t pid, const std::string& why) {
+  return unsafe(
+      fmt::format("process {} runs under a seccomp filter, and {}: attaching might end it", pid,
+                  why),
+      "start it with the sampler in it, before it sets its filter: assay heap -- COMMAND");
+}
+
+Result<void> check_running(const os::ProcFs& proc, pid_t pid) {
+  auto stat = proc.stat(pid);
+  if (!stat) return fail("process {} is gone", pid);
+  if (stat->state == 'Z' || stat->state == 'X') return fail("process {} has ended", pid);
+  if (stat->state != 'T' && stat->state != 't') return {};
+  return std::unexpected(unsafe(fmt::format("process {} is stopped: nothing in it would run", pid),
+                                fmt::format("kill -CONT {}", pid)));
+}
+
 uint64_t find_sampler(const os::ProcFs& proc, pid_t pid) {
   auto maps = proc.maps(pid);
   if (!maps) return 0;
   for (const Mapped& file : mapped_files(*maps)) {
-    bool channel = file.path.starts_with("/memfd:assay-heap-channel");
+    bool channel = file.path.starts_with(kChannelName);
     if (is_sampler(file.path) && !channel) return file.entry.start;
   }
   return 0;
+}
+
+std::optional<os::MapsEntry> find_channel(const os::ProcFs& proc, pid_t pid) {
+  auto maps = proc.maps(pid);
+  if (!maps) return std::nullopt;
+  for (const os::MapsEntry& entry : *maps) {
+    if (entry.path.starts_with(kChannelName)) return entry;
+  }
+  return std::nullopt;
 }
 
 Result<SamplerFunctions> read_mapped_functions(const os::ProcFs& proc, pid_t pid) {
   auto maps = proc.maps(pid);
   if (!maps) return std::unexpected(maps.error());
   for (const Mapped& file : mapped_files(*maps)) {
-    if (!is_sampler(file.path) || file.path.starts_with("/memfd:assay-heap-channel")) continue;
+    if (!is_sampler(file.path) || file.path.starts_with(kChannelName)) continue;
     return read_sampler_functions(fmt::format("{}/{}/map_files/{:x}-{:x}", proc.root(), pid,
                                               file.entry.start, file.entry.end));
   }
@@ -245,8 +287,11 @@ Result<InjectionPlan> plan_injection(const os::ProcFs& proc, pid_t pid) {
 
   auto maps = proc.maps(pid);
   if (!maps) return std::unexpected(maps.error());
+  auto filtered = find_filters(proc, pid);
+  if (!filtered) return std::unexpected(filtered.error());
   InjectionPlan plan;
   plan.pid = pid;
+  plan.is_filtered = *filtered;
   for (const Mapped& file : mapped_files(*maps)) {
     if (is_sampler(file.path)) continue;
     if (may_hold_functions(file.path)) take_functions(pid, file, plan);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include <sys/types.h>
@@ -23,6 +24,7 @@ struct InjectionPlan {
   uint64_t dlerror = 0;       // 0: not found
   uint64_t syscall = 0;       // a syscall instruction
   uint64_t library_base = 0;  // of a sampler that is mapped already; 0: none
+  bool is_filtered = false;   // by seccomp: its filters must be asked before anything is called
   std::string allocator;      // path of the module that malloc is in
 };
 
@@ -35,10 +37,18 @@ Result<SamplerFunctions> read_sampler_functions(const std::string& library);
 // file. Needs root.
 Result<SamplerFunctions> read_mapped_functions(const os::ProcFs& proc, pid_t pid);
 
+// Of a call that a seccomp filter of the process stands against.
+Error forbidden_by_seccomp(pid_t pid, const std::string& why);
+
+// An Error when nothing in the process would run, since somebody has stopped it.
+Result<void> check_running(const os::ProcFs& proc, pid_t pid);
+
 Result<InjectionPlan> plan_injection(const os::ProcFs& proc, pid_t pid);
 
 // Where a sampler is mapped in the process; 0: nowhere.
 uint64_t find_sampler(const os::ProcFs& proc, pid_t pid);
+// Where the channel is mapped that an attached sampler writes to.
+std::optional<os::MapsEntry> find_channel(const os::ProcFs& proc, pid_t pid);
 
 // Why a program that is to be launched could not load the sampler; empty: it can.
 Result<void> check_launchable(const std::string& program);

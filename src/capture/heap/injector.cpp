@@ -1,25 +1,25 @@
 #include "capture/heap/injector.h"
 
-#include <algorithm>
-#include <array>
-#include <csignal>
+#include <cstddef>
+#include <cstring>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <optional>
-#include <thread>
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <fcntl.h>
-#include <pthread.h>
+#include <link.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/unique_fd.h"
 #include "capture/heap/hijacked_thread.h"
 #include "capture/heap/injection_plan.h"
+#include "capture/heap/seccomp_filter.h"
 #include "capture/heap/tracees.h"
 
 namespace assay::capture {
@@ -88,47 +88,24 @@ std::vector<pid_t> waiting_threads(const os::ProcFs& proc, pid_t pid) {
   return waiting;
 }
 
-// While a breakpoint stands in the target, what would end us waits: left there, it would end the
-// target. (Against SIGKILL there is no help.) The signals are raised again afterwards.
-class HeldSignals {
- public:
-  HeldSignals() {
-    arrived = 0;
-    struct sigaction note {};
-    note.sa_handler = [](int signal) { arrived = arrived | 1u << signal; };
-    note.sa_flags = SA_RESTART;
-    for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &note, &before_[i]);
-  }
-  HeldSignals(const HeldSignals&) = delete;
-  HeldSignals& operator=(const HeldSignals&) = delete;
-  ~HeldSignals() {
-    for (size_t i = 0; i < kSignals.size(); ++i) {
-      sigaction(kSignals[i], &before_[i], nullptr);
-      if (arrived & 1u << kSignals[i]) kill(getpid(), kSignals[i]);
-    }
-  }
-
- private:
-  static constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-  static inline volatile sig_atomic_t arrived = 0;
-  std::array<struct sigaction, kSignals.size()> before_{};
-};
-
 // Finds a thread that may be taken, takes it, and hands it to `use`; whatever comes of it, the
 // thread is put back and nobody stays traced.
 class ThreadTaker {
  public:
   using Use = std::function<Result<void>(HijackedThread&)>;
-  explicit ThreadTaker(const InjectionPlan& plan) : plan_(plan) {}
+  ThreadTaker(const InjectionPlan& plan, const IsAbandoned& is_abandoned)
+      : plan_(plan), is_abandoned_(is_abandoned) {}
 
   Result<InjectPause> run(const Use& use) {
     TimeNs deadline = monotonic_ns() + kFindNs;
-    while (monotonic_ns() < deadline) {
+    while (monotonic_ns() < deadline && !is_abandoned_()) {
       for (pid_t tid : waiting_threads(proc_, plan_.pid)) {
+        if (auto running = check_still_running(); !running) return std::unexpected(running.error());
         auto used = try_waiting(tid, use);
         if (!used) return std::unexpected(used.error());
         if (*used) return pause_;
       }
+      if (auto running = check_still_running(); !running) return std::unexpected(running.error());
       auto used = try_breakpoint(use);
       if (!used) return std::unexpected(used.error());
       if (*used) return pause_;
@@ -141,9 +118,22 @@ class ThreadTaker {
   }
 
  private:
+  // A thread that was stopped under our eyes and let go takes a moment to be seen stopped.
+  Result<void> check_still_running() {
+    constexpr int kLooks = 25;
+    constexpr useconds_t kLookUs = 2'000;
+    for (int look = 0; saw_stop_ && look < kLooks; ++look) {
+      if (auto running = check_running(proc_, plan_.pid); !running) return running;
+      usleep(kLookUs);
+    }
+    saw_stop_ = false;
+    return check_running(proc_, plan_.pid);
+  }
+
   // False: the thread went on before it could be taken.
   Result<bool> try_waiting(pid_t tid, const Use& use) {
     Tracees tracees(proc_, plan_.pid);
+    tracees.tell_stops(&saw_stop_);
     if (auto seized = tracees.seize(tid); !seized) {
       auto stat = proc_.thread_stat(plan_.pid, tid);  // who is exiting says EPERM as well
       bool ended = !stat || stat->state == 'Z' || stat->state == 'X';
@@ -158,9 +148,9 @@ class ThreadTaker {
   }
 
   Result<bool> try_breakpoint(const Use& use) {
-    HeldSignals held;
     Breakpoint breakpoint(plan_.pid, plan_.malloc_entry);
     Tracees tracees(proc_, plan_.pid);  // let go first: it may still look at the breakpoint
+    tracees.tell_stops(&saw_stop_);
     if (auto seized = tracees.seize_all(); !seized) return std::unexpected(seized.error());
     if (tracees.breakpoints_harm()) return false;
     if (auto inserted = breakpoint.insert(); !inserted) return std::unexpected(inserted.error());
@@ -175,8 +165,20 @@ class ThreadTaker {
     return used;
   }
 
+  // The calls that are to be made must all be allowed: a filter may end the process at others.
+  Result<void> check_filters(pid_t tid) const {
+    if (!plan_.is_filtered) return {};
+    auto filters = read_filters(tid);
+    if (!filters) return std::unexpected(forbidden_by_seccomp(plan_.pid, filters.error().what));
+    std::string forbidden = first_forbidden(*filters);
+    if (forbidden.empty()) return {};
+    return std::unexpected(
+        forbidden_by_seccomp(plan_.pid, "the filter does not allow " + forbidden));
+  }
+
   Result<bool> take(Tracees& tracees, pid_t tid, uint64_t rewind_to, const Use& use) {
     TimeNs begin = monotonic_ns();
+    if (auto allowed = check_filters(tid); !allowed) return std::unexpected(allowed.error());
     HijackedThread thread(tracees, plan_.pid, tid, plan_.syscall);
     Result<void> done = thread.take(rewind_to);
     if (done) done = use(thread);
@@ -188,8 +190,10 @@ class ThreadTaker {
   }
 
   const InjectionPlan& plan_;
+  const IsAbandoned& is_abandoned_;
   os::ProcFs proc_;
   InjectPause pause_;
+  bool saw_stop_ = false;  // job control's, since the last look
 };
 
 // Makes a memfd in the target and opens it here as well.
@@ -228,9 +232,22 @@ Result<void> write_all(int fd, const std::string& bytes) {
   return {};
 }
 
-// dlopen in the target, of a memory file with the library's bytes.
-Result<void> load_library(HijackedThread& thread, const InjectionPlan& plan,
-                          const std::string& bytes) {
+// Where the library that dlopen gave this handle for is mapped; 0: cannot be told. A handle of
+// glibc's is a link_map. (Reading all mappings of a large process takes a while, and the thread is
+// held.)
+uint64_t base_of(const HijackedThread& thread, uint64_t handle) {
+  uint64_t base = 0;
+  uint32_t magic = 0, expected = 0;
+  std::memcpy(&expected, ELFMAG, SELFMAG);
+  bool known = thread.read_memory(handle + offsetof(link_map, l_addr), &base, sizeof base) &&
+               thread.read_memory(base, &magic, sizeof magic);
+  return known && magic == expected ? base : 0;
+}
+
+// dlopen in the target, of a memory file with the library's bytes. Where it is mapped then; 0: to
+// be looked for.
+Result<uint64_t> load_library(HijackedThread& thread, const InjectionPlan& plan,
+                              const std::string& bytes) {
   auto memory = make_memfd(thread, plan.pid, "assay-heap", MFD_CLOEXEC);
   if (!memory) return std::unexpected(memory.error());
   Result<void> done = write_all(memory->here.get(), bytes);
@@ -242,9 +259,9 @@ Result<void> load_library(HijackedThread& thread, const InjectionPlan& plan,
                   : Result<uint64_t>(std::unexpected(path.error()));
   }
   (void)thread.syscall(SYS_close, {static_cast<uint64_t>(memory->remote)});
-  if (!done) return done;
+  if (!done) return std::unexpected(done.error());
   if (!handle) return std::unexpected(handle.error());
-  if (*handle != 0) return {};
+  if (*handle != 0) return base_of(thread, *handle);
   std::string why;
   if (plan.dlerror != 0) {
     if (auto text = thread.call(plan.dlerror, {}); text && *text != 0)
@@ -253,20 +270,17 @@ Result<void> load_library(HijackedThread& thread, const InjectionPlan& plan,
   return fail("the target could not load the sampler{}{}", why.empty() ? "" : ": ", why);
 }
 
-// Whether anybody but the target has its channel mapped: an Assay that was killed has left none.
+// Whether an Assay has the target's channel mapped: one that was killed has left none. Forked
+// relatives of the target, which have the sampler in them as well, read nothing.
 bool has_reader(const os::ProcFs& proc, pid_t target) {
   auto channel_of = [&](pid_t pid) -> std::optional<uint64_t> {
-    auto maps = proc.maps(pid);
-    if (!maps) return std::nullopt;
-    for (const os::MapsEntry& entry : *maps) {
-      if (entry.path.starts_with("/memfd:assay-heap-channel")) return entry.inode;
-    }
-    return std::nullopt;
+    auto mapping = find_channel(proc, pid);
+    return mapping ? std::optional(mapping->inode) : std::nullopt;
   };
   auto own = channel_of(target);
   if (!own) return true;  // cannot be told: believe the sampler
   for (pid_t pid : proc.pids()) {
-    if (pid != target && channel_of(pid) == own) return true;
+    if (pid != target && channel_of(pid) == own && find_sampler(proc, pid) == 0) return true;
   }
   return false;
 }
@@ -279,25 +293,52 @@ Error attach_error(uint64_t code) {
   return {fmt::format("the sampler could not begin in the target (reason {})", code), "", 0};
 }
 
-template <class T>
-Result<T> in_own_thread(const std::function<Result<T>()>& work) {
-  std::optional<Result<T>> result;
-  std::thread([&] {
-    pthread_setname_np(pthread_self(), "assay-injector");
-    // The thread that is held waits for us: be quick. Needs privilege.
-    setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), -15);
-    result = work();
-  }).join();
-  return std::move(*result);
-}
-
 Result<std::string> read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return fail_errno("cannot read {}", path);
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
-Result<Injected> inject(pid_t pid, const InjectOptions& options) {
+// What the thread that was taken does when the sampler is brought in.
+struct SamplerBringer {
+  const os::ProcFs& proc;
+  const InjectOptions& options;
+  InjectionPlan& plan;
+  const SamplerFunctions& functions;
+  const std::string& bytes;  // of the library
+  UniqueFd channel;          // the result
+  bool is_orphaned = false;  // a sampler is there whose Assay is gone
+
+  Result<void> bring(HijackedThread& thread) {
+    if (plan.library_base == 0) {
+      auto loaded = load_library(thread, plan, bytes);
+      if (!loaded) return std::unexpected(loaded.error());
+      plan.library_base = *loaded != 0 ? *loaded : find_sampler(proc, plan.pid);
+      if (plan.library_base == 0) return fail("the sampler was loaded and cannot be found");
+    }
+    auto memory =
+        make_memfd(thread, plan.pid, "assay-heap-channel", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (!memory) return std::unexpected(memory.error());
+    auto made = HeapChannel::prepare(memory->here.get(), options.ring_bytes, options.rate_bytes);
+    Result<uint64_t> code = 0;
+    auto fd = static_cast<uint64_t>(memory->remote);
+    if (made) {
+      if (is_orphaned) (void)thread.call(plan.library_base + functions.detach, {});
+      code = thread.call(plan.library_base + functions.attach, {fd});
+    }
+    (void)thread.syscall(SYS_close, {fd});
+    if (!made) return made;
+    if (!code) return std::unexpected(code.error());
+    if (static_cast<uint32_t>(*code) != 0)
+      return std::unexpected(attach_error(static_cast<uint32_t>(*code)));
+    channel = std::move(memory->here);
+    return {};
+  }
+};
+
+}  // namespace
+
+Result<Injected> inject_sampler(pid_t pid, const InjectOptions& options) {
   os::ProcFs proc;
   auto plan = plan_injection(proc, pid);
   if (!plan) return std::unexpected(plan.error());
@@ -310,40 +351,21 @@ Result<Injected> inject(pid_t pid, const InjectOptions& options) {
   }
   auto bytes = read_file(options.library);
   if (!bytes) return std::unexpected(bytes.error());
-  Injected injected;
-  injected.allocator = plan->allocator;
-  bool is_orphaned = plan->library_base != 0 && !has_reader(proc, pid);
-  ThreadTaker taker(*plan);
-  auto pause = taker.run([&](HijackedThread& thread) -> Result<void> {
-    if (plan->library_base == 0) {
-      if (auto loaded = load_library(thread, *plan, *bytes); !loaded) return loaded;
-      plan->library_base = find_sampler(proc, pid);
-      if (plan->library_base == 0) return fail("the sampler was loaded and cannot be found");
-    }
-    auto memory = make_memfd(thread, pid, "assay-heap-channel", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (!memory) return std::unexpected(memory.error());
-    auto channel =
-        HeapChannel::create_in(std::move(memory->here), options.ring_bytes, options.rate_bytes);
-    Result<uint64_t> code = 0;
-    auto fd = static_cast<uint64_t>(memory->remote);
-    if (channel) {
-      if (is_orphaned) (void)thread.call(plan->library_base + functions->detach, {});
-      code = thread.call(plan->library_base + functions->attach, {fd});
-    }
-    (void)thread.syscall(SYS_close, {fd});
-    if (!channel) return std::unexpected(channel.error());
-    if (!code) return std::unexpected(code.error());
-    if (static_cast<uint32_t>(*code) != 0)
-      return std::unexpected(attach_error(static_cast<uint32_t>(*code)));
-    injected.channel = std::move(*channel);
-    return {};
+  SamplerBringer bringer{proc, options, *plan, *functions, *bytes, UniqueFd()};
+  bringer.is_orphaned = plan->library_base != 0 && !has_reader(proc, pid);
+  auto done = run_guarded([&](const IsAbandoned& is_abandoned) -> Result<GuardedResult> {
+    ThreadTaker taker(*plan, is_abandoned);
+    auto pause = taker.run([&](HijackedThread& thread) { return bringer.bring(thread); });
+    if (!pause) return std::unexpected(pause.error());
+    return GuardedResult{*pause, std::move(bringer.channel)};
   });
-  if (!pause) return std::unexpected(pause.error());
-  injected.pause = *pause;
-  return injected;
+  if (!done) return std::unexpected(done.error());
+  auto channel = HeapChannel::adopt(std::move(done->memory), "what the target shares with us");
+  if (!channel) return std::unexpected(channel.error());
+  return Injected{std::move(*channel), done->pause, plan->allocator};
 }
 
-Result<InjectPause> remove(pid_t pid, const std::string& library) {
+Result<InjectPause> remove_sampler(pid_t pid, const std::string& library) {
   os::ProcFs proc;
   auto plan = plan_injection(proc, pid);
   if (!plan) return std::unexpected(plan.error());
@@ -351,25 +373,31 @@ Result<InjectPause> remove(pid_t pid, const std::string& library) {
   auto functions = read_mapped_functions(proc, pid);
   if (!functions) functions = read_sampler_functions(library);  // not root: we brought it ourselves
   if (!functions) return std::unexpected(functions.error());
-  ThreadTaker taker(*plan);
-  return taker.run([&](HijackedThread& thread) -> Result<void> {
+  auto take_out = [&](HijackedThread& thread) -> Result<void> {
     auto code = thread.call(plan->library_base + functions->detach, {});
     if (!code) return std::unexpected(code.error());
     if (static_cast<uint32_t>(*code) != 0)
       return fail("the sampler could not take its hooks out (reason {})",
                   static_cast<uint32_t>(*code));
     return {};
+  };
+  auto done = run_guarded([&](const IsAbandoned& is_abandoned) -> Result<GuardedResult> {
+    auto pause = ThreadTaker(*plan, is_abandoned).run(take_out);
+    if (!pause) return std::unexpected(pause.error());
+    return GuardedResult{*pause, UniqueFd()};
   });
+  if (!done) return std::unexpected(done.error());
+  return done->pause;
 }
 
-}  // namespace
-
-Result<Injected> inject_sampler(pid_t pid, const InjectOptions& options) {
-  return in_own_thread<Injected>([&] { return inject(pid, options); });
-}
-
-Result<InjectPause> remove_sampler(pid_t pid, const std::string& library) {
-  return in_own_thread<InjectPause>([&] { return remove(pid, library); });
+Result<std::unique_ptr<HeapChannel>> open_forked_channel(const os::ProcFs& proc, pid_t pid) {
+  auto mapping = find_channel(proc, pid);
+  if (!mapping) return fail("process {} has no channel", pid);
+  std::string path =
+      fmt::format("{}/{}/map_files/{:x}-{:x}", proc.root(), pid, mapping->start, mapping->end);
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!fd.valid()) return fail_errno("the channel of process {} cannot be opened", pid);
+  return HeapChannel::adopt(std::move(fd), fmt::format("what process {} shares", pid));
 }
 
 }  // namespace assay::capture

@@ -4,9 +4,9 @@
 // again, or else the first that comes to malloc's entry, where it holds no lock of the allocator.
 // Nobody else is stopped. The library is handed over as a memfd, so that it need not be visible in
 // the target's file system. Everything that was changed in the thread is put back; the library
-// stays mapped. In: a pid and libassay_heap.so; out: a channel whose hooks stand. Threads: each
-// call runs in a thread of its own, since ptrace knows tracers by thread. Failures: Errors with
-// their reason; the target goes on in any case.
+// stays mapped. In: a pid and libassay_heap.so; out: a channel whose hooks stand. Threads: safe
+// everywhere; who traces is a process of its own (attach_guard.h), so the target goes on in any
+// case, also when Assay is killed meanwhile. Failures: Errors with their reason.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,9 @@
 #include <sys/types.h>
 
 #include "base/result.h"
+#include "capture/heap/attach_guard.h"
 #include "capture/heap/heap_channel.h"
+#include "os/procfs.h"
 
 namespace assay::capture {
 
@@ -24,12 +26,6 @@ struct InjectOptions {
   std::string library;
   uint64_t rate_bytes = 512 << 10;
   uint64_t ring_bytes = HeapChannel::kDefaultRingBytes;
-};
-
-// How long the one thread was held, and where it stood.
-struct InjectPause {
-  int64_t ns = 0;
-  bool at_malloc = false;  // else in a system call
 };
 
 struct Injected {
@@ -41,5 +37,9 @@ struct Injected {
 Result<Injected> inject_sampler(pid_t pid, const InjectOptions& options);
 // Takes the hooks out. The channel may be dropped afterwards, not before.
 Result<InjectPause> remove_sampler(pid_t pid, const std::string& library);
+
+// The channel that a process made itself when it was forked from an attached one. Touches nothing
+// in it; needs root. An Error as well while there is none (yet).
+Result<std::unique_ptr<HeapChannel>> open_forked_channel(const os::ProcFs& proc, pid_t pid);
 
 }  // namespace assay::capture

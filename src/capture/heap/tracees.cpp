@@ -255,8 +255,15 @@ std::optional<Tracees::Event> Tracees::sort_out(pid_t tid, int status) {
       }
       return std::nullopt;
     }
-    if (signal != SIGTRAP) {  // a job-control stop: leave it stopped
-      ptrace(PTRACE_LISTEN, tid, nullptr, nullptr);
+    if (signal != SIGTRAP) {  // a job-control stop
+      // A call under way goes on, whatever it holds must not stay held: the kernel stops the
+      // thread when it is let go, unless the process was continued meanwhile.
+      if (tid == owned_) return Event{tid, Stop::interrupted, 0};
+      if (tells_stops_ != nullptr) *tells_stops_ = true;
+      if (releasing_)
+        release(tid);  // and stays stopped
+      else
+        ptrace(PTRACE_LISTEN, tid, nullptr, nullptr);
       return std::nullopt;
     }
     return Event{tid, Stop::interrupted, 0};
@@ -278,6 +285,15 @@ std::optional<Tracees::Event> Tracees::sort_out(pid_t tid, int status) {
   if (tid == owned_) return Event{tid, Stop::signal, signal};
   resume(tid, PTRACE_CONT, signal);
   return std::nullopt;
+}
+
+bool Tracees::others_are_stopped(pid_t tid) const {
+  for (pid_t other : proc_.tids(pid_)) {
+    if (other == tid) continue;
+    auto stat = proc_.thread_stat(pid_, other);
+    if (stat && stat->state == 'T') return true;
+  }
+  return false;
 }
 
 bool Tracees::breakpoints_harm() const {

@@ -2,7 +2,8 @@
 //
 // Seizing stops nobody. Whatever a thread stops for on its own (a signal, a clone, a job-control
 // stop) is answered at once so that it goes on as if nobody were there; signals are passed on as
-// they came. Only stops that the injector asked for are handed to it: an interrupt, or a
+// they came. A job-control stop of the whole process lets only the owned thread run on, until it
+// is released. Only stops that the injector asked for are handed to it: an interrupt, or a
 // breakpoint. Threads: one, for ptrace knows its tracer by thread. Failures: a thread that is gone
 // is dropped; permission and the like are Errors. Whatever is left is let go by the destructor.
 #pragma once
@@ -65,6 +66,8 @@ class Tracees {
   // As wait(), but signals of `mine` are handed over, too: its registers are not its own now.
   void own(pid_t tid) { owned_ = tid; }
   void watch(Breakpoint* breakpoint) { breakpoint_ = breakpoint; }
+  // Set when job control stops a thread that is not owned, until the last one is let go.
+  void tell_stops(bool* stopped) { tells_stops_ = stopped; }
   bool gone() const { return gone_; }
   bool is_stopped(pid_t tid) const { return stopped_.contains(tid); }
   // A trap takes SIGTRAP out of the mask of a thread that had it blocked; whether it had, when it
@@ -72,6 +75,8 @@ class Tracees {
   bool blocked_trap(pid_t tid) const { return trap_blocked_.contains(tid); }
   // Whether a breakpoint would also take the program's own handler of SIGTRAP away.
   bool breakpoints_harm() const;
+  // Whether job control has stopped threads besides this one, which may then hold what it needs.
+  bool others_are_stopped(pid_t tid) const;
   // Puts a thread that a breakpoint stopped back before it.
   void step_back(pid_t tid);
 
@@ -95,6 +100,7 @@ class Tracees {
   std::set<pid_t> trap_blocked_;
   std::set<pid_t> children_;  // forked meanwhile; to be let go when they stop
   Breakpoint* breakpoint_ = nullptr;
+  bool* tells_stops_ = nullptr;
   void* alarm_ = nullptr;  // timer_t: looks at the clock while waiting
   bool gone_ = false;
   bool releasing_ = false;

@@ -7,6 +7,7 @@
 #include "formats/gzip.h"
 #include "formats/pprof/wire.h"
 #include "formats/text.h"
+#include "model/allocation_names.h"
 #include "run/names.h"
 
 namespace assay::formats {
@@ -14,8 +15,8 @@ namespace {
 
 // Field numbers of profile.proto.
 enum ProfileField { kSampleType = 1, kSample, kMapping, kLocation, kFunction, kString };
-constexpr int kTimeNanos = 9, kDurationNanos = 10, kPeriodType = 11, kPeriod = 12, kComment = 13,
-              kDefaultSampleType = 14;
+constexpr int kDropFrames = 7, kTimeNanos = 9, kDurationNanos = 10, kPeriodType = 11, kPeriod = 12,
+              kComment = 13, kDefaultSampleType = 14;
 
 class Strings {
  public:
@@ -260,6 +261,8 @@ class Encoder {
     profile_.number(kDurationNanos, run_.end_ns() - run_.begin_ns());
     if (is_heap(metric_)) {
       profile_.message(kPeriodType, heap_period());
+      // Readers charge who wanted the memory, not malloc or operator new.
+      profile_.number(kDropFrames, strings_.index(model::allocation_functions_pattern()));
       profile_.number(kPeriod, int64_t{1});  // the values are scaled already
     } else {
       profile_.message(kPeriodType, value_type(Metric::cpu));

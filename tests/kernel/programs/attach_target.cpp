@@ -1,6 +1,9 @@
 // attach_target: programs that an injector must not harm, each of which checks itself.
 //
-//   prog_attach_target busy|idle|forking|dlopening|signals|threads
+//   prog_attach_target busy|idle|forking|dlopening|signals|threads|prefork|filtered|strict
+//
+// "prefork" forks two busy workers a second after it began. "filtered" is busy under a seccomp
+// filter that refuses what servers do not need, "strict" under one that ends it at memfd_create.
 //
 // Runs until SIGTERM, then prints one line of JSON: what it did ("rounds") and what went wrong
 // ("faults", with the first in words), and exits 0 when nothing did. Every mode has a watch that
@@ -8,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,8 +21,12 @@
 #include <vector>
 
 #include <dlfcn.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -171,6 +179,44 @@ void run_threads() {
   for (std::thread& thread : threads) thread.join();
 }
 
+// Workers are born after a while, and work until their parent is gone.
+void run_prefork() {
+  sleep(1);
+  pid_t workers[2] = {};
+  for (pid_t& worker : workers) {
+    worker = fork();
+    if (worker == 0) {
+      run_busy();
+      _exit(faults.load() == 0 ? 0 : 3);
+    }
+  }
+  while (!stop) {
+    churn(1, 50);
+    usleep(20'000);
+  }
+  for (pid_t worker : workers) {
+    kill(worker, SIGTERM);
+    int status = 0;
+    while (waitpid(worker, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (status != 0) fault("a worker ended with status " + std::to_string(status));
+  }
+}
+
+// All is allowed but one call.
+void filter_out(long number, unsigned answer) {
+  sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(number), 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, answer),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  sock_fprog filter{4, program};
+  bool set = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+             prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+  if (!set) fault("no filter can be set");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -179,10 +225,13 @@ int main(int argc, char** argv) {
   action.sa_handler = [](int) { stop = true; };
   action.sa_flags = SA_RESTART;
   sigaction(SIGTERM, &action, nullptr);
+  if (mode == "filtered") filter_out(SYS_ptrace, SECCOMP_RET_ERRNO | EPERM);
+  if (mode == "strict") filter_out(SYS_memfd_create, SECCOMP_RET_KILL_PROCESS);
   std::printf("ready\n");
   std::fflush(stdout);
   // SIGTERM is taken by the main thread alone.
-  if (mode == "busy") run_busy();
+  if (mode == "busy" || mode == "filtered" || mode == "strict") run_busy();
+  if (mode == "prefork") run_prefork();
   if (mode == "idle") run_idle();
   if (mode == "forking") run_forking();
   if (mode == "dlopening") run_dlopening();
