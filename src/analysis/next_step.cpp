@@ -1,5 +1,6 @@
 // add_next_step(): the experiment that would tell most, by verdict.
 #include <algorithm>
+#include <regex>
 
 #include <fmt/format.h>
 
@@ -54,22 +55,50 @@ constexpr Step kSteps[]{
      "assay sweep {} --load URL --concurrency 1,2,4,8,16"},
 };
 
+std::string shell_word(std::string_view text) {
+  std::string out = "'";
+  for (char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+// What the run was made with is asked for again: a comparison needs the same load.
+std::string options_of(const Report& report) {
+  const Workload& load = report.workload;
+  std::string options;
+  if (load.present && !load.what.empty()) options += " --load " + shell_word(load.what);
+  if (report.heap.present && report.info.backend != "heap") options += " --heap";
+  return options;
+}
+
+// A sweep sets the connections and the rate itself, and can do so of a URL only.
+std::string load_of_sweep(const Report& report) {
+  static const std::regex kSetBySweep(R"( (-c|--connections|--rate)[ =]\S+)");
+  const Workload& load = report.workload;
+  if (load.kind != "url" || load.what.empty()) return "URL";
+  return shell_word(std::regex_replace(load.what, kSetBySweep, ""));
+}
+
 // A command to launch takes everything behind it, so it comes last: "record --for 30s -- ./server".
-std::string with_target(std::string text, const std::string& target) {
+std::string with_target(std::string text, const std::string& target, const std::string& options) {
   size_t at = text.find("{}");
   if (at == text.npos) return text;
-  if (!target.starts_with("-- ")) return text.replace(at, 2, target);
-  size_t end = std::min(text.find(" && ", at), text.size());
-  text.insert(end, " " + target);
-  return text.erase(at, text[at + 2] == ' ' ? 3 : 2);
+  if (!target.starts_with("-- ")) return text.replace(at, 2, target + options);
+  text.insert(std::min(text.find(" && ", at), text.size()), " " + target);
+  // The options bring the space that stands before them.
+  return text.replace(at - 1, 3, options);
 }
 
 std::string filled(std::string_view command, const Report& report) {
-  std::string text = with_target(std::string(command), target_of(report));
+  std::string text(command);
   if (size_t at = text.find(" RUN"); at != text.npos && !report.run_path.empty()) {
     text.replace(at, 4, " " + report.run_path);
   }
-  return text;
+  if (!text.starts_with("assay sweep")) {
+    bool asks_for_load = text.find("--load URL") != text.npos;  // another than it had
+    return with_target(text, target_of(report), asks_for_load ? "" : options_of(report));
+  }
+  if (size_t at = text.find("URL"); at != text.npos) text.replace(at, 3, load_of_sweep(report));
+  return with_target(text, target_of(report), "");
 }
 
 }  // namespace

@@ -343,6 +343,30 @@ TEST(NextStep, OptionsStandBeforeACommand) {
   EXPECT_THAT(next, Not(HasSubstr("--fast --for")));
 }
 
+TEST(NextStep, TheSameLoadAndHeapAreAskedForAgain) {
+  FakeServer server = busy_server();
+  server.load("what", "http://127.0.0.1:80/ -c 4 -H 'a: b'");
+  server.load("throughput_per_s", "1000");
+  server.run().edit().info.target = "--port 80";
+  Report report = server.report();
+  report.heap.present = true;
+  auto next = [&](const char* kind) {
+    Verdict verdict;
+    verdict.kind = kind;
+    add_next_step(report, verdict);
+    return verdict.next_command;
+  };
+  EXPECT_THAT(
+      next("lock"),
+      HasSubstr(R"(--port 80 --load 'http://127.0.0.1:80/ -c 4 -H '\''a: b'\''' --heap --for)"));
+  EXPECT_THAT(next("underloaded"), HasSubstr("--load URL")) << "another load than it had";
+  report.info.target = "-- ./server";
+  EXPECT_THAT(next("withheld"), HasSubstr(R"(b'\''' --heap --for 30s -- ./server)"));
+  EXPECT_THAT(
+      next("mixed"),
+      HasSubstr(R"(assay sweep --load 'http://127.0.0.1:80/ -H '\''a: b'\''' --concurrency)"));
+}
+
 TEST(Withheld, DebugBuild) {
   FakeServer server = busy_server();
   server.fact("build", "debug");

@@ -9,12 +9,15 @@
 #include "cli/comparison_output.h"
 #include "cli/stop_signals.h"
 #include "cli/terminal.h"
+#include "cli/usage.h"
 #include "load/argument_line.h"
 #include "session/ab.h"
 #include "session/cache_dir.h"
 
 namespace assay::cli {
 namespace {
+
+constexpr int kFrequencyHz = 999;
 
 constexpr const char* kExamples =
     "Examples:\n"
@@ -40,6 +43,8 @@ class AbCommand final : public Command {
  public:
   explicit AbCommand(CLI::App* parser) : Command(parser) {
     parser->footer(kExamples);
+    // Both variants pay for it alike, and a function's share of short runs needs the samples.
+    options_.record.frequency_hz = kFrequencyHz;
     parser->add_option("--a", a_, "First variant as one line of words, instead of -- CMD_A")
         ->type_name("CMD");
     parser->add_option("--b", b_, "Second variant, instead of -- CMD_B")->type_name("CMD");
@@ -48,7 +53,7 @@ class AbCommand final : public Command {
                      "Drive the server: 'URL [options of assay load]', or a shell command")
         ->type_name("LOAD");
     parser->add_option("--runs", options_.runs, "Runs of each variant (default 10)")
-        ->check(CLI::Range(1, 1000))
+        ->check(whole_number(1, 1000))
         ->type_name("N");
     parser
         ->add_option("--for", duration_,
@@ -63,14 +68,14 @@ class AbCommand final : public Command {
     parser
         ->add_option("--ready-port", options_.record.load.ready_port,
                      "Load by a command: wait until somebody listens on this port")
-        ->check(CLI::Range(1, 65535))
+        ->check(whole_number(1, 65535))
         ->type_name("PORT");
     parser->add_option("--ready-timeout", ready_timeout_, "How long to wait for that (default 30s)")
         ->type_name("TIME");
     parser
         ->add_option("--freq", options_.record.frequency_hz,
-                     "On-CPU samples per second and CPU (default 99)")
-        ->check(CLI::Range(1, 100000))
+                     "On-CPU samples per second and CPU (default 999)")
+        ->check(whole_number(1, 100000))
         ->type_name("HZ");
     parser->add_option("--per", per_, "request, second or share (default request with load)")
         ->check(CLI::IsMember({"request", "second", "share"}))

@@ -8,6 +8,8 @@
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
+#include "cli/usage.h"
+#include "report/printable.h"
 
 namespace assay::cli {
 namespace {
@@ -48,6 +50,16 @@ std::string quoted_line(int argc, char** argv) {
     line += '\'';
   }
   return line;
+}
+
+int explain_unknown_command(const std::string& word,
+                            const std::vector<std::unique_ptr<Command>>& commands) {
+  std::vector<std::string> names;
+  for (const auto& command : commands) names.push_back(command->parser()->get_name());
+  std::string nearest = nearest_name(word, names);
+  say(stderr, "assay: there is no command {}\n  try: assay {}\n", report::fitted(word, 60),
+      nearest.empty() ? "--help" : nearest);
+  return kWrongUsage;
 }
 
 }  // namespace
@@ -97,6 +109,8 @@ int run(int argc, char** argv) {
     app.parse(own, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    if (app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-')
+      return explain_unknown_command(argv[1], commands);
     say(stderr, "assay: {}\n  try: assay {}--help\n", error.what(),
         app.get_subcommands().empty() ? "" : app.get_subcommands().front()->get_name() + " ");
     return kWrongUsage;

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/stop_signals.h"
 #include "cli/terminal.h"
+#include "cli/usage.h"
 #include "load/generator.h"
 #include "load/result_text.h"
 #include "load/tick_line.h"
@@ -29,7 +30,9 @@ constexpr const char* kExamples =
     "{{time}}.\n"
     "Exit status: 0 when at least one request succeeded, 1 when none did, 2 wrong usage.";
 
-constexpr int kAnswersWithError = 3;  // a probe's exit code: the server is there and says no
+// A probe's exit codes: the server is there and fails; it says that such a request is none of its.
+constexpr int kAnswersWithError = 3;
+constexpr int kRefusesRequest = 4;
 
 Result<std::string> read_whole_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -156,15 +159,13 @@ class LoadCommand final : public Command {
     auto result = load::generate(options_, stop_requested(), [](const load::Tick&) {});
     if (!result) {
       tell(load::format_line(load::ErrorLine{result.error().what}));
-      return kFailed;
+      return load::could_not_reach(result.error()) ? kFailed : kRefusesRequest;
     }
     if (result->total.ok > 0) return kDone;
     tell(load::format_line(load::ErrorLine{worst(*result)}));
     for (const auto& [outcome, count] : result->total.errors) {
-      using enum load::OutcomeKind;
-      constexpr int kUnavailable = 14;
-      if (outcome.kind == status_4xx) return kAnswersWithError;
-      if (outcome.kind == grpc_status && outcome.code != kUnavailable) return kAnswersWithError;
+      if (load::refuses_request(outcome)) return kRefusesRequest;
+      if (load::is_an_answer(outcome)) return kAnswersWithError;
     }
     return kFailed;
   }
@@ -179,7 +180,7 @@ class LoadCommand final : public Command {
     parser
         .add_option("-n,--requests", options_.requests_per_client,
                     "Requests per client (a connection, or a stream of it), then end")
-        ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40))
+        ->check(whole_number(1, uint64_t{1} << 40))
         ->type_name("N");
     parser.add_option("--for", duration_, "How long (default 10s; with --requests until done)")
         ->type_name("TIME");

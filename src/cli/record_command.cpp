@@ -14,6 +14,7 @@
 #include "cli/stop_signals.h"
 #include "cli/target_options.h"
 #include "cli/terminal.h"
+#include "cli/usage.h"
 #include "report/json.h"
 #include "report/text.h"
 #include "run/reader.h"
@@ -95,7 +96,7 @@ class RecordCommand final : public Command {
     parser->add_option("--ready-timeout", ready_timeout_, "How long to wait for that (default 30s)")
         ->type_name("TIME");
     parser->add_option("--freq", frequency_, "On-CPU samples per second and CPU (default 99)")
-        ->check(CLI::Range(1, 100000))
+        ->check(whole_number(1, 100000))
         ->type_name("HZ");
     parser->add_option("-o,--output", output_, "Run file to write (default TARGET-DATE-TIME.assay)")
         ->type_name("FILE");

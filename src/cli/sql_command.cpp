@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/printable_cell.h"
 #include "cli/terminal.h"
+#include "report/printable.h"
 #include "run/sql.h"
 
 namespace assay::cli {
@@ -26,11 +27,15 @@ constexpr const char* kExamples =
 
 using Row = std::vector<std::string>;
 
-// Columns as wide as their widest cell. Rows are kept until the end; tsv and json stream.
+constexpr int kWidestCell = 60;  // names of functions may have thousands of letters
+
+// Columns as wide as their widest cell, which is cut in its middle where it is longer than
+// kWidestCell. Rows are kept until the end; tsv and json stream, and cut nothing.
 class AlignedTable {
  public:
   void header(Row row) { add(std::move(row)); }
   void add(Row row) {
+    for (std::string& cell : row) cell = report::fitted(cell, kWidestCell);
     widths_.resize(std::max(widths_.size(), row.size()));
     for (size_t i = 0; i < row.size(); ++i)
       widths_[i] = std::max(widths_[i], display_width(row[i]));

@@ -120,6 +120,7 @@ class StatCommand final : public Command {
     report::CountersShown shown{outcome.seconds, outcome.counts, outcome.requests, &besides};
     if (json_) {
       say(stdout, "{}\n", report::render_counters_json(shown));
+      if (!outcome.no_requests.empty()) say(stderr, "assay: {}\n", outcome.no_requests);
       return;
     }
     say(stdout, "{} process{}, {} thread{}, {:.2f} s{}{}\n", outcome.processes,
@@ -132,6 +133,7 @@ class StatCommand final : public Command {
     if (outcome.requests > 0)
       say(stdout, "{} requests answered, {:.0f}/s\n", outcome.requests,
           static_cast<double>(outcome.requests) / outcome.seconds);
+    if (!outcome.no_requests.empty()) say(stdout, "! {}\n", outcome.no_requests);
     say(stdout, "{}", report::render_counters_text(shown, style()));
     say(stdout, "  {:26} {:>14}\n  {:26} {:>14}\n", "voluntary switches",
         outcome.voluntary_switches, "involuntary switches", outcome.involuntary_switches);

@@ -14,6 +14,7 @@
 #include "cli/sweep_output.h"
 #include "cli/target_options.h"
 #include "cli/terminal.h"
+#include "cli/usage.h"
 #include "run/reader.h"
 #include "session/cache_dir.h"
 #include "session/sweep.h"
@@ -84,7 +85,7 @@ class SweepCommand final : public Command {
         ->add_option("--concurrency", options_.levels,
                      "Connections at each level (default 1,2,4,8,16)")
         ->delimiter(',')
-        ->check(CLI::Range(1, 100000))
+        ->check(whole_number(1, 100000))
         ->type_name("N,N,…");
     parser->add_option("--for", duration_, "How long at each level (default 5s)")
         ->type_name("TIME");
@@ -99,7 +100,7 @@ class SweepCommand final : public Command {
     parser
         ->add_option("--freq", options_.record.frequency_hz,
                      "On-CPU samples per second and CPU (default 99)")
-        ->check(CLI::Range(1, 100000))
+        ->check(whole_number(1, 100000))
         ->type_name("HZ");
     parser->add_option("-o,--output", output_, "Directory to keep the run files in")
         ->type_name("DIR");

@@ -2,12 +2,14 @@
 
 #include <fmt/ranges.h>
 
+#include "cli/usage.h"
+
 namespace assay::cli {
 
 void TargetOptions::add_to(CLI::App& parser) {
   constexpr const char* kGroup = "Target (choose one)";
   parser.add_option("--pid", spec_.pids, "Process id; several may be given")
-      ->check(CLI::Range(1, 4194304))
+      ->check(whole_number(1, 4194304))
       ->type_name("PID")
       ->group(kGroup);
   parser.add_option("--name", spec_.name, "Name of the process or of its program file")
@@ -15,7 +17,7 @@ void TargetOptions::add_to(CLI::App& parser) {
       ->group(kGroup);
   parser.add_option("--exe", spec_.exe, "Program file")->type_name("PATH")->group(kGroup);
   parser.add_option("--port", spec_.port, "Whoever listens on this TCP port")
-      ->check(CLI::Range(1, 65535))
+      ->check(whole_number(1, 65535))
       ->type_name("PORT")
       ->group(kGroup);
   parser.add_option("--cgroup", spec_.cgroup, "Everything in a cgroup (a container, a service)")

@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
+#include "cli/usage.h"
 #include "view/http_server.h"
 
 extern char** environ;
@@ -27,7 +28,7 @@ class ViewCommand final : public Command {
     parser->footer(kExamples);
     parser->add_option("run", paths_, "Run files")->required()->type_name("RUN…");
     parser->add_option("--port", port_, "Port to serve on (default: a free one)")
-        ->check(CLI::Range(1, 65535))
+        ->check(whole_number(1, 65535))
         ->type_name("N");
     parser->add_option("--bind", address_, "Address to serve on (default 127.0.0.1)")
         ->type_name("ADDRESS");

@@ -40,12 +40,17 @@ class Call {
   }
 
  private:
+  // A server that is starting may do better a moment later; one that answers "no" will not.
+  static std::unexpected<Error> not_reached(std::string what) {
+    return fail_with_remedy(std::move(what), "", ENOTCONN);
+  }
+
   Result<void> wait(bool for_write) {
     int64_t left = (deadline_ - monotonic_ns()) / kNsPerMs;
     pollfd waiting{stream_.fd(), static_cast<short>(for_write ? POLLOUT : POLLIN), 0};
     int ready =
         left > 0 ? ::poll(&waiting, 1, static_cast<int>(std::min<int64_t>(left, 60'000))) : 0;
-    if (ready == 0) return fail("{} does not answer", peer_.address.text());
+    if (ready == 0) return not_reached(peer_.address.text() + " does not answer");
     return {};
   }
 
@@ -58,8 +63,9 @@ class Call {
       auto moved = stream_.finish_connect();
       if (moved.state == ByteStream::State::moved) break;
       if (moved.state == ByteStream::State::again) continue;
-      return fail("cannot connect to {}: {}", peer_.address.text(),
-                  stream_.fault().empty() ? std::strerror(moved.code) : stream_.fault());
+      return not_reached(
+          fmt::format("cannot connect to {}: {}", peer_.address.text(),
+                      stream_.fault().empty() ? std::strerror(moved.code) : stream_.fault()));
     }
     if (!stream_.speaks_http2()) return fail("{} does not offer HTTP/2", peer_.address.text());
     return {};
@@ -116,8 +122,9 @@ class Call {
   }
 
   std::unexpected<Error> lost(int code) const {
-    return fail("{} closed the connection without an answer{}{}", peer_.address.text(),
-                code != 0 ? ": " : "", code != 0 ? std::strerror(code) : "");
+    return not_reached(fmt::format("{} closed the connection without an answer{}{}",
+                                   peer_.address.text(), code != 0 ? ": " : "",
+                                   code != 0 ? std::strerror(code) : ""));
   }
 
   Result<std::vector<std::string>> result() const {

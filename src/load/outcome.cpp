@@ -1,5 +1,6 @@
 #include "load/outcome.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -17,6 +18,9 @@ constexpr std::array<std::string_view, 17> kGrpcStatuses{
     "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
     "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
     "DATA_LOSS", "UNAUTHENTICATED"};
+
+constexpr int kGrpcUnavailable = 14;
+constexpr int kLastGrpcStatus = static_cast<int>(kGrpcStatuses.size()) - 1;
 
 constexpr std::array<std::string_view, 14> kHttp2Errors{"NO_ERROR",
                                                         "PROTOCOL_ERROR",
@@ -39,6 +43,26 @@ std::string_view name_in(const std::array<std::string_view, N>& names, int code)
 }
 
 }  // namespace
+
+bool refuses_request(const Outcome& outcome) {
+  // INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, UNIMPLEMENTED, UNAUTHENTICATED
+  constexpr std::array kRefusals{3, 5, 7, 12, 16};
+  constexpr int kTimedOut = 408, kTooMany = 429;
+  if (outcome.kind == OutcomeKind::status_4xx)
+    return outcome.code != kTimedOut && outcome.code != kTooMany;
+  return outcome.kind == OutcomeKind::grpc_status &&
+         std::ranges::find(kRefusals, outcome.code) != kRefusals.end();
+}
+
+bool is_an_answer(const Outcome& outcome) {
+  return outcome.kind == OutcomeKind::status_4xx ||
+         (outcome.kind == OutcomeKind::grpc_status && outcome.code != kGrpcUnavailable);
+}
+
+bool could_not_reach(const Error& error) {
+  // A gRPC status or an errno; those of sockets are above the last status.
+  return error.code == kGrpcUnavailable || error.code > kLastGrpcStatus;
+}
 
 Outcome http_outcome(int status) {
   if (status >= 200 && status < 400) return {};

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
+
 namespace assay::load {
 
 enum class OutcomeKind : uint8_t {
@@ -30,6 +32,14 @@ struct Outcome {
   auto operator<=>(const Outcome&) const = default;
   bool ok() const { return kind == OutcomeKind::ok; }
 };
+
+// The server will answer this request so the next time, too: there is no such path or method, or
+// it may not be called like this.
+bool refuses_request(const Outcome& outcome);
+// The server is there, if not well: an error of its own, not one of the way to it.
+bool is_an_answer(const Outcome& outcome);
+// Of generate()'s errors: nobody was there (yet). The others do not go away by waiting.
+bool could_not_reach(const Error& error);
 
 Outcome http_outcome(int status);
 std::string_view kind_name(OutcomeKind kind);  // "status_5xx"

@@ -1,5 +1,6 @@
 #include "os/counter_kernel.h"
 
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -24,6 +25,12 @@ class RealCounterKernel final : public CounterKernel {
     if (::read(fd, words, sizeof words) != static_cast<ssize_t>(sizeof words))
       return fail_errno("cannot read a counter");
     return CounterReading{words[0], words[1], words[2]};
+  }
+
+  Result<void> filter(int fd, const char* expression) override {
+    if (::ioctl(fd, PERF_EVENT_IOC_SET_FILTER, expression) != 0)
+      return fail_errno("cannot count only {}", expression);
+    return {};
   }
 };
 

@@ -27,6 +27,8 @@ class CounterKernel {
   // event to be scheduled together with; −1 for none.
   virtual Result<UniqueFd> open(const perf_event_attr& attr, pid_t tid, int leader) = 0;
   virtual Result<CounterReading> read(int fd) = 0;
+  // Counts only what fits, from then on: an expression on a tracepoint's fields.
+  virtual Result<void> filter(int fd, const char* expression) = 0;
 };
 
 CounterKernel& real_counter_kernel();

@@ -21,7 +21,13 @@ using analysis::Outcome;
 using nlohmann::ordered_json;
 
 constexpr int kNameWidth = 44;
-constexpr int kMeasureWidth = 30;
+constexpr int kMeasureWidth = 32;
+
+// Functions lose their arguments, to be short; what stands in brackets elsewhere tells names apart.
+std::string measure_name(const Measure& m) {
+  return m.group == analysis::MeasureGroup::lock_group ? function_name(m.name, kMeasureWidth)
+                                                       : fitted(m.name, kMeasureWidth);
+}
 
 void write_measures(const Comparison& comparison, TextPage& page) {
   page.heading("Measures", "base, new, change with its 95 % interval");
@@ -32,10 +38,9 @@ void write_measures(const Comparison& comparison, TextPage& page) {
     }
     group = m.group;
     bool shown = m.outcome == Outcome::higher || m.outcome == Outcome::lower;
-    std::string row =
-        fmt::format("  {} {} {} {} {}", left(function_name(m.name, kMeasureWidth), kMeasureWidth),
-                    right(number(m.base), 10), right(number(m.next), 10), left(m.unit, 11),
-                    right(change_text(m.ratio), 9));
+    std::string row = fmt::format("  {} {} {} {} {}", left(measure_name(m), kMeasureWidth),
+                                  right(number(m.base), 10), right(number(m.next), 10),
+                                  left(m.unit, 11), right(change_text(m.ratio), 9));
     page.line(fmt::format("{}  {}  {}", page.ink(shown ? Ink::bold : Ink::plain, row),
                           left(interval_text(m), 22), outcome_text(m.outcome)));
   }
@@ -62,6 +67,25 @@ void write_changes(const Comparison& comparison, TextPage& page) {
                     interval_text(change.time).empty() ? "" : "; " + interval_text(change.time),
                     from.empty() ? "" : "; called by " + from),
         6);
+  }
+}
+
+void write_heap_changes(const Comparison& comparison, TextPage& page) {
+  if (!comparison.has_heap) return;
+  page.heading("Heap: sites that changed", heap_heading(comparison));
+  if (comparison.heap_changes.empty()) page.line("  none");
+  for (const analysis::HeapChange& change : comparison.heap_changes) {
+    std::string kind =
+        change.kind == ChangeKind::changed ? "" : fmt::format("; {}", kind_text(change.kind));
+    page.line(fmt::format(
+        "  {} {}",
+        page.ink(Ink::bold, left(function_name(change.function, kNameWidth), kNameWidth)),
+        page.ink(Ink::dim, printable(site_text(change)) + kind)));
+    for (const HeapPart& part : heap_parts(change, comparison.per)) {
+      page.line(fmt::format("      {} {} → {} {}  {}", left(part.what, 10), right(part.base, 16),
+                            left(part.next, 16), right(change_text(part.measure->ratio), 9),
+                            interval_text(*part.measure)));
+    }
   }
 }
 
@@ -103,8 +127,15 @@ ordered_json to_json(const Measure& m) {
           {"ratio_low", finite(m.low)},
           {"ratio_high", finite(m.high)},
           {"p", m.p},
-          {"floor", m.floor},
           {"finding", analysis::outcome_name(m.outcome)}};
+}
+
+ordered_json to_json(const analysis::Yardstick& yardstick) {
+  if (!yardstick.used) return nullptr;
+  return {{"share_of_cpu", yardstick.share},
+          {"ratio", yardstick.cost.ratio},
+          {"ratio_low", yardstick.cost.low},
+          {"ratio_high", yardstick.cost.high}};
 }
 
 ordered_json to_json(const analysis::Side& side) {
@@ -114,6 +145,7 @@ ordered_json to_json(const analysis::Side& side) {
                        {"samples", run.samples},      {"waits", run.waits},
                        {"cpu_ns", run.cpu_ns},        {"backend", run.info.backend}};
     if (run.requests > 0) entry["requests"] = run.requests;
+    if (run.slowness != 1) entry["slowness"] = run.slowness;
     if (!run.verdict.empty()) entry["verdict"] = run.verdict;
     runs.push_back(entry);
   }
@@ -125,6 +157,61 @@ ordered_json to_json(const analysis::SideVerdict& verdict) {
           {"sentence", printable(verdict.sentence)},
           {"agreeing", verdict.agreeing},
           {"runs", verdict.runs}};
+}
+
+std::string markdown_changes(const Comparison& comparison) {
+  analysis::TimeUnit unit = analysis::time_unit(comparison.per);
+  std::string out = fmt::format("\n{}\n\n", changes_heading(comparison));
+  if (comparison.changes.empty()) return out + "No function's change was shown.\n";
+  out += fmt::format(
+      "| function | base {0} | new {0} | change | 95 % interval | what "
+      "|\n|---|--:|--:|--:|---|---|\n",
+      unit.name);
+  for (const Change& c : comparison.changes) {
+    out += fmt::format("| {} | {} | {} | {} | {} | {} |\n", code(c.function),
+                       number(c.time.base * unit.scale), number(c.time.next * unit.scale),
+                       change_text(c.time.ratio), interval_text(c.time),
+                       c.kind == ChangeKind::moved ? "moved: " + code(c.partner) : what_text(c));
+  }
+  return out;
+}
+
+std::string markdown_heap(const Comparison& comparison) {
+  if (!comparison.has_heap) return "";
+  std::string out = fmt::format("\nHeap: {}\n\n", heap_heading(comparison));
+  if (comparison.heap_changes.empty()) return out + "No site's change was shown.\n";
+  out +=
+      "| site | where | what | base | new | change | 95 % interval |\n"
+      "|---|---|---|--:|--:|--:|---|\n";
+  for (const analysis::HeapChange& change : comparison.heap_changes) {
+    for (const HeapPart& part : heap_parts(change, comparison.per)) {
+      out += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", code(change.function),
+                         markdown_text(site_text(change)), part.what, part.base, part.next,
+                         change_text(part.measure->ratio), interval_text(*part.measure));
+    }
+  }
+  return out;
+}
+
+// A change's number without the names that stand beside it.
+ordered_json bare_json(const Measure& measure, const std::string& unit) {
+  ordered_json entry = to_json(measure);
+  for (const char* key : {"id", "name", "group"}) entry.erase(key);
+  entry["unit"] = unit;
+  return entry;
+}
+
+ordered_json to_json(const analysis::HeapChange& change, analysis::Per per) {
+  std::string unit(per_name(per == analysis::Per::share ? analysis::Per::second : per));
+  ordered_json json{{"kind", kind_text(change.kind)},
+                    {"function", printable(change.function)},
+                    {"module", printable(change.module)}};
+  if (!change.file.empty()) json["file"] = printable(change.file);
+  if (change.line > 0) json["line"] = change.line;
+  json["allocated"] = bare_json(change.allocated, "bytes per " + unit);
+  json["objects"] = bare_json(change.objects, "objects per " + unit);
+  json["live"] = bare_json(change.live, "bytes");
+  return json;
 }
 
 }  // namespace
@@ -143,6 +230,7 @@ std::string render_comparison_text(const Comparison& comparison, const Style& st
   for (const std::string& warning : comparison.warnings) page.paragraph("! ", warning, 2);
   write_measures(comparison, page);
   write_changes(comparison, page);
+  write_heap_changes(comparison, page);
   return page.take();
 }
 
@@ -166,20 +254,7 @@ std::string render_comparison_markdown(const Comparison& comparison) {
                        number(m.next), m.unit, change_text(m.ratio), interval_text(m),
                        outcome_text(m.outcome));
   }
-  analysis::TimeUnit unit = analysis::time_unit(comparison.per);
-  out += fmt::format("\n{}\n\n", changes_heading(comparison));
-  if (comparison.changes.empty()) return out + "No function's change was shown.\n";
-  out += fmt::format(
-      "| function | base {0} | new {0} | change | 95 % interval | what "
-      "|\n|---|--:|--:|--:|---|---|\n",
-      unit.name);
-  for (const Change& c : comparison.changes) {
-    out += fmt::format("| {} | {} | {} | {} | {} | {} |\n", code(c.function),
-                       number(c.time.base * unit.scale), number(c.time.next * unit.scale),
-                       change_text(c.time.ratio), interval_text(c.time),
-                       c.kind == ChangeKind::moved ? "moved: " + code(c.partner) : what_text(c));
-  }
-  return out;
+  return out + markdown_changes(comparison) + markdown_heap(comparison);
 }
 
 std::string render_comparison_json(const Comparison& comparison) {
@@ -187,7 +262,9 @@ std::string render_comparison_json(const Comparison& comparison) {
                    {"sentence", printable(comparison.sentence)},
                    {"per", analysis::per_name(comparison.per)},
                    {"descriptive", comparison.descriptive},
-                   {"floor", comparison.floor},
+                   {"floor", analysis::kSmallestFloor},
+                   {"no_change_within", comparison.no_change_within},
+                   {"yardstick", to_json(comparison.yardstick)},
                    {"functions_tested", comparison.functions_tested},
                    {"verdict",
                     {{"sentence", printable(comparison.verdict_change)},
@@ -202,11 +279,8 @@ std::string render_comparison_json(const Comparison& comparison) {
     out["warnings"].push_back(printable(warning));
   for (const Measure& measure : comparison.measures) out["measures"].push_back(to_json(measure));
   for (const Change& change : comparison.changes) {
-    ordered_json entry = to_json(change.time);
-    entry.erase("id");
-    entry.erase("name");
-    entry.erase("group");
-    entry["unit"] = fmt::format("ns per {}", analysis::per_name(comparison.per));
+    ordered_json entry =
+        bare_json(change.time, fmt::format("ns per {}", analysis::per_name(comparison.per)));
     entry["kind"] = kind_text(change.kind);
     entry["function"] = printable(change.function);
     entry["module"] = printable(change.module);
@@ -217,6 +291,12 @@ std::string render_comparison_json(const Comparison& comparison) {
     for (const std::string& caller : change.callers) entry["callers"].push_back(printable(caller));
     if (!change.partner.empty()) entry["partner"] = printable(change.partner);
     out["changes"].push_back(std::move(entry));
+  }
+  if (comparison.has_heap) {
+    out["heap_sites_tested"] = comparison.heap_sites_tested;
+    out["heap_changes"] = ordered_json::array();
+    for (const analysis::HeapChange& change : comparison.heap_changes)
+      out["heap_changes"].push_back(to_json(change, comparison.per));
   }
   return out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }

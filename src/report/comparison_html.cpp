@@ -90,7 +90,8 @@ const char* outcome_class(Outcome outcome) {
 }
 
 // The interval of the change on a line from −50 % to +100 %, with the floor behind it.
-std::string bar(const Measure& m, double floor) {
+std::string bar(const Measure& m) {
+  constexpr double floor = analysis::kSmallestFloor;
   if (!std::isfinite(m.low) || !std::isfinite(m.high) || m.low <= 0) return "";
   auto x = [](double ratio) { return 80 + std::clamp(std::log2(ratio), -1.0, 1.0) * 76; };
   double low = x(m.low), high = x(m.high), width = std::max(1.0, high - low);
@@ -114,7 +115,7 @@ std::string measure_row(const Measure& m) {
       "<tr{}><td>{}</td><td class=n>{}</td><td class=n>{}</td><td>{}</td><td class='n {}'>{}</td>"
       "<td class=n>{}</td><td class=bar>{}</td><td>{}</td></tr>\n",
       finding ? "" : " class=quiet", name, number(m.base), number(m.next), escaped(m.unit),
-      outcome_class(m.outcome), change_text(m.ratio), interval_text(m), bar(m, m.floor),
+      outcome_class(m.outcome), change_text(m.ratio), interval_text(m), bar(m),
       outcome_text(m.outcome));
 }
 
@@ -134,7 +135,7 @@ std::string measures_table(const Comparison& comparison) {
   return out + "</tbody></table></div>\n";
 }
 
-std::string change_row(const Change& change, const analysis::TimeUnit& unit, double floor) {
+std::string change_row(const Change& change, const analysis::TimeUnit& unit) {
   std::string callers;
   for (const std::string& caller : change.callers)
     callers += (callers.empty() ? "called by " : " ← ") + escaped(fitted(caller, 60));
@@ -147,7 +148,7 @@ std::string change_row(const Change& change, const analysis::TimeUnit& unit, dou
       escaped(fitted(change.function, 200)), escaped(what_text(change)), escaped(change.module),
       callers.empty() ? "" : " · ", callers, number(change.time.base * unit.scale),
       number(change.time.next * unit.scale), direction, change_text(change.time.ratio),
-      interval_text(change.time), bar(change.time, floor));
+      interval_text(change.time), bar(change.time));
 }
 
 std::string changes_table(const Comparison& comparison) {
@@ -157,7 +158,30 @@ std::string changes_table(const Comparison& comparison) {
       "<div class=wide><table><thead><tr><th>function<th class=n>before {0}<th class=n>now {0}<th "
       "class=n>change<th class=n>95 % interval<th class=bar></tr></thead><tbody>\n",
       unit.name);
-  for (const Change& change : comparison.changes) out += change_row(change, unit, comparison.floor);
+  for (const Change& change : comparison.changes) out += change_row(change, unit);
+  return out + "</tbody></table></div>\n";
+}
+
+std::string heap_table(const Comparison& comparison) {
+  if (!comparison.has_heap) return "";
+  std::string out = fmt::format("<h2>Heap: sites that changed</h2><p class=sub>{}</p>\n",
+                                escaped(heap_heading(comparison)));
+  if (comparison.heap_changes.empty()) return out + "<p>No site's change was shown.</p>\n";
+  out +=
+      "<div class=wide><table><thead><tr><th>site<th><th class=n>before<th class=n>now<th "
+      "class=n>change<th class=n>95 % interval<th class=bar></tr></thead><tbody>\n";
+  for (const analysis::HeapChange& change : comparison.heap_changes) {
+    for (const HeapPart& part : heap_parts(change, comparison.per)) {
+      const char* direction = part.measure->next > part.measure->base ? "higher" : "lower";
+      out += fmt::format(
+          "<tr><td><code>{}</code><div class=sub>{} · {}</div></td><td>{}</td><td "
+          "class=n>{}</td><td class=n>{}</td><td class='n {}'>{}</td><td class=n>{}</td><td "
+          "class=bar>{}</td></tr>\n",
+          escaped(fitted(change.function, 200)), kind_text(change.kind), escaped(site_text(change)),
+          part.what, part.base, part.next, direction, change_text(part.measure->ratio),
+          interval_text(*part.measure), bar(*part.measure));
+    }
+  }
   return out + "</tbody></table></div>\n";
 }
 
@@ -196,6 +220,7 @@ std::string render_comparison_html(const Comparison& comparison, const std::stri
   out += fmt::format("<h2>Functions that explain it</h2><p class=sub>{}</p>\n",
                      escaped(changes_heading(comparison)));
   out += changes_table(comparison);
+  out += heap_table(comparison);
   out += "<h2>Where the time goes, and what changed</h2>\n";
   out += fmt::format(
       "<p class=sub>Every path once, as wide as the dearer side. Orange is dearer, blue cheaper, "

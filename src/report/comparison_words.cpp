@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "report/heap_words.h"
+
 namespace assay::report {
 
 using analysis::Change;
@@ -71,9 +73,38 @@ std::string what_text(const Change& change) {
 
 std::string changes_heading(const Comparison& comparison) {
   if (comparison.descriptive) return "one run on a side: the largest differences, not findings";
-  return fmt::format(
-      "{} functions tested together at 5 % false discoveries; changes beyond ±{:.1f} %",
-      comparison.functions_tested, comparison.floor * 100);
+  return fmt::format("{} functions tested together; changes beyond ±{:.0f} %{}",
+                     comparison.functions_tested, analysis::kSmallestFloor * 100,
+                     comparison.yardstick.used ? ", at the same speed of the machine" : "");
+}
+
+std::string heap_heading(const Comparison& comparison) {
+  if (comparison.descriptive)
+    return "one run on a side: differences beyond the sampler's error, not findings";
+  return fmt::format("{} sites tested together; changes beyond ±{:.0f} %",
+                     comparison.heap_sites_tested, analysis::kSmallestFloor * 100);
+}
+
+std::vector<HeapPart> heap_parts(const analysis::HeapChange& change, analysis::Per per) {
+  std::string unit = per == analysis::Per::request ? "/request" : "/s";
+  std::vector<HeapPart> all{
+      {"allocated", bytes_text(change.allocated.base) + unit,
+       bytes_text(change.allocated.next) + unit, &change.allocated},
+      {"objects", number(change.objects.base) + unit, number(change.objects.next) + unit,
+       &change.objects},
+      {"live", bytes_text(change.live.base), bytes_text(change.live.next), &change.live}};
+  std::erase_if(all, [](const HeapPart& part) {
+    Outcome outcome = part.measure->outcome;
+    bool described = outcome == Outcome::descriptive && part.measure->ratio != 1;
+    return !described && outcome != Outcome::higher && outcome != Outcome::lower;
+  });
+  return all;
+}
+
+std::string site_text(const analysis::HeapChange& change) {
+  std::string file = change.file.substr(change.file.rfind('/') + 1);
+  if (file.empty()) return change.module.empty() ? "?" : change.module;
+  return change.line > 0 ? fmt::format("{}:{}", file, change.line) : file;
 }
 
 std::string verdict_text(const analysis::SideVerdict& verdict) {

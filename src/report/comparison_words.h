@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "analysis/compare/compare.h"
 
@@ -16,6 +17,15 @@ std::string number(double value);
 std::string runs_text(const analysis::Side& side);
 std::string what_text(const analysis::Change& change);
 std::string changes_heading(const analysis::Comparison& comparison);
+std::string heap_heading(const analysis::Comparison& comparison);
+// The parts of a site's change that are worth a line each: what changed; with one run a side all.
+struct HeapPart {
+  std::string what;  // "allocated", "objects", "live"
+  std::string base, next;
+  const analysis::Measure* measure;
+};
+std::vector<HeapPart> heap_parts(const analysis::HeapChange& change, analysis::Per per);
+std::string site_text(const analysis::HeapChange& change);  // "server.cpp:12", the module, or both
 std::string verdict_text(const analysis::SideVerdict& verdict);  // empty when there is none
 
 }  // namespace assay::report

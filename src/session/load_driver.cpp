@@ -13,7 +13,9 @@
 namespace assay::session {
 namespace {
 
-constexpr int kAnswersWithError = 3;  // exit code of `assay load --probe`
+constexpr int kAnswersWithError = 3;  // exit codes of `assay load --probe`
+constexpr int kRefusesRequest = 4;
+constexpr int64_t kRefusalNs = 2 * kNsPerSecond;  // a server may learn its paths after its port
 constexpr int kWrongUsage = 2;
 constexpr int64_t kProbePauseNs = 100 * kNsPerMs;
 constexpr int64_t kQuickEndNs = kNsPerSecond;
@@ -73,8 +75,8 @@ Result<std::unique_ptr<LoadDriver>> LoadDriver::create(const LoadRequest& reques
 
 Result<LoadProcess> LoadDriver::spawn(const std::vector<std::string>& words,
                                       const std::vector<std::string>& extra) const {
-  // Load is made by this very program under another command. Whatever is linked with this library but
-  // is no `assay` would do again what it did, and start load again.
+  // Load is made by this very program under another command. Whatever is linked with this library
+  // but is no `assay` would do again what it did, and start load again.
   constexpr const char* kMakesLoad = "ASSAY_MAKES_LOAD";
   if (::getenv(kMakesLoad) != nullptr)
     return fail("a process that was started to make load does not start more of it");
@@ -109,6 +111,7 @@ Result<void> LoadDriver::wait_until_ready(const std::atomic<bool>& stop,
                                           const std::function<void()>& while_waiting) {
   if (ready_words_.empty() && request_.ready_port == 0) return {};
   bool any_answer = request_.ready_url.empty();
+  TimeNs refused_since = 0;
   TimeNs deadline = monotonic_ns() + request_.ready_timeout_ns;
   std::string why;
   while (!stop) {
@@ -124,6 +127,14 @@ Result<void> LoadDriver::wait_until_ready(const std::atomic<bool>& stop,
       if (*code == kWrongUsage) {
         return fail("--load or --ready is not what assay load takes{}{}", why.empty() ? "" : ": ",
                     why);
+      }
+      bool refused = any_answer && *code == kRefusesRequest;
+      if (!refused) refused_since = 0;
+      if (refused && refused_since == 0) refused_since = monotonic_ns();
+      if (refused && monotonic_ns() - refused_since >= kRefusalNs) {
+        return fail_with_remedy(
+            fmt::format("the server does not take the load's request: {}", why),
+            fmt::format("correct it until this works: assay load {} -n 1 -c 1", words_.front()));
       }
     }
     if (server_gone()) return fail("the server ended before it answered ({})", why);

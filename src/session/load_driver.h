@@ -43,6 +43,7 @@ class LoadDriver {
   void end_window(TimeNs window_begin, TimeNs window_end);
 
   std::vector<pid_t> pids() const;
+  bool is_command() const { return command_; }  // a shell command: its requests are not known
   const std::string& fault() const { return fault_; }  // why it failed
   const LoadWindow& window() const { return window_; }
 

@@ -101,6 +101,26 @@ TEST_F(LoadIntoRun, TicksBecomeSeriesAndFacts) {
   ASSERT_EQ(reader->contents().notes.size(), 1U);  // 2 % of the requests failed
 }
 
+TEST_F(LoadIntoRun, TheFirstPointStandsWhereItsCountsAreOf) {
+  LoadWindow window;
+  TimeNs begin = info_.window_begin_ns;
+  window.add_tick(tick(begin - 60 * kNsPerMs, 500, 0));
+  window.begin(*writer_, next_series_, false, begin);
+  for (int i = 1; i <= 20; ++i)
+    window.add_tick(tick(begin - 60 * kNsPerMs + i * 100 * kNsPerMs, 100, 0));
+  window.finish({}, begin, begin + 2 * kNsPerSecond);
+  auto reader = finish(begin + 2 * kNsPerSecond);
+  ASSERT_NE(reader, nullptr);
+  EXPECT_EQ(fact(*reader, "throughput_per_s"), "1000.000");
+  EXPECT_EQ(values(*reader, "requests"), (std::vector<int64_t>{500, 1500, 2500}));
+  for (const model::Series& series : reader->contents().series) {
+    if (series.name != "requests") continue;
+    auto points = reader->points(series.id);
+    ASSERT_TRUE(points);
+    EXPECT_EQ(points->front().time, begin - 60 * kNsPerMs);
+  }
+}
+
 TEST_F(LoadIntoRun, ACommandIsRestartedAndItsGroupEnds) {
   LoadRequest request;
   request.what = "sleep 1000 & echo pid $!; sleep 0.05";

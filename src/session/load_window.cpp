@@ -45,8 +45,8 @@ void LoadWindow::begin(run::Writer& writer, std::atomic<uint32_t>& next_series, 
   bool recent = now - last_tick_ < kNsPerSecond;
   in_window_.begin = in_window_.end = recent ? last_tick_ : now;
   cpu_at_begin_ = cpu_ns_;
-  next_point_ = now;
-  write_point(now);
+  next_point_ = in_window_.begin;
+  write_point(in_window_.begin);  // the counts are of that time
 }
 
 void LoadWindow::put(Row row, TimeNs time, int64_t value) {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "capture/stat/counter_set.h"
+#include "capture/stat/switch_counter.h"
 #include "capture/stat/syscall_counter.h"
 #include "capture/stat/top_down_counter.h"
 #include "model/syscalls.h"
@@ -18,41 +19,46 @@ namespace assay::session {
 namespace {
 
 constexpr int64_t kTickNs = 100 * kNsPerMs;
+constexpr int64_t kShortestIntervalNs = kNsPerMs;  // a remainder that is worth a line
 constexpr int64_t kLoadWarmupNs = kNsPerSecond;
 constexpr int64_t kReportNs = 2 * kNsPerSecond;  // the load says how it goes more often
 
-struct Switches {
-  uint64_t voluntary = 0, involuntary = 0;
-};
-
-std::map<pid_t, Switches> switches_of(const os::ProcFs& proc,
-                                      const target::ResolvedTarget& target) {
-  std::map<pid_t, Switches> all;
-  for (pid_t pid : target.pids()) {
-    for (pid_t tid : proc.tids(pid)) {
-      auto status = proc.thread_status(pid, tid);
-      if (status) all[tid] = {status->voluntary_switches, status->involuntary_switches};
+// Switches by /proc, which forgets threads as they end: what was last seen of them stays.
+class SwitchesByProc {
+ public:
+  void begin(const os::ProcFs& proc, const target::ResolvedTarget& target) {
+    look(proc, target);
+    before_ = last_;
+  }
+  void look(const os::ProcFs& proc, const target::ResolvedTarget& target) {
+    for (pid_t pid : target.pids()) {
+      for (pid_t tid : proc.tids(pid)) {
+        auto status = proc.thread_status(pid, tid);
+        if (status) last_[tid] = {status->voluntary_switches, status->involuntary_switches};
+      }
     }
   }
-  return all;
-}
+  // A thread that began meanwhile counts from its first switch.
+  capture::SwitchCounts since_begin() const {
+    capture::SwitchCounts sum;
+    for (const auto& [tid, now] : last_) {
+      auto found = before_.find(tid);
+      capture::SwitchCounts then = found == before_.end() ? capture::SwitchCounts{} : found->second;
+      sum.voluntary += now.voluntary - std::min(now.voluntary, then.voluntary);
+      sum.involuntary += now.involuntary - std::min(now.involuntary, then.involuntary);
+    }
+    return sum;
+  }
+
+ private:
+  std::map<pid_t, capture::SwitchCounts> before_, last_;
+};
 
 bool any_alive(const os::ProcFs& proc, const target::ResolvedTarget& target) {
   return std::ranges::any_of(target.pids(), [&](pid_t pid) {
     auto stat = proc.stat(pid);
     return stat && stat->state != 'Z';
   });
-}
-
-void add_switches(const std::map<pid_t, Switches>& before, const std::map<pid_t, Switches>& after,
-                  StatOutcome& outcome) {
-  for (const auto& [tid, now] : after) {
-    auto then = before.find(tid);
-    if (then == before.end()) continue;
-    outcome.voluntary_switches += now.voluntary - std::min(now.voluntary, then->second.voluntary);
-    outcome.involuntary_switches +=
-        now.involuntary - std::min(now.involuntary, then->second.involuntary);
-  }
 }
 
 void add_syscalls(const capture::SyscallCalls& before, const capture::SyscallCalls& after,
@@ -97,6 +103,15 @@ class Driven {
   void poll() {
     if (driver_) driver_->poll(monotonic_ns());
   }
+  // Why there are no requests to divide by; "" without load, or where it answers.
+  std::string why_unmeasured(uint64_t requests) const {
+    if (!driver_ || requests > 0) return "";
+    if (driver_->is_command())
+      return "the load is a command, which does not say how many requests were answered: give a "
+             "URL to have counts per request";
+    std::string fault = driver_->fault();
+    return "no request of the load was answered well" + (fault.empty() ? "" : ": " + fault);
+  }
   // Reports come about once a second, so that the rate between two of them is what is exact.
   uint64_t requests(double seconds) {
     TimeNs end = monotonic_ns();
@@ -140,6 +155,7 @@ class Counting {
   Result<void> open();
   void open_extras();
   bool count_until(TimeNs end);
+  void add_switches(const capture::SwitchCounts& before);
 
   const StatOptions& options_;
   const std::atomic<bool>& stop_;
@@ -150,6 +166,8 @@ class Counting {
   capture::CounterSet counters_{os::real_counter_kernel()};
   std::optional<capture::TopDownCounter> top_down_;
   std::unique_ptr<capture::SyscallCounter> syscalls_;
+  std::optional<capture::SwitchCounter> switches_;
+  SwitchesByProc switches_by_proc_;  // where the tracepoint cannot be counted
   Driven driven_;
   StatOutcome outcome_;
 };
@@ -183,6 +201,7 @@ void Counting::open_extras() {
   } else {
     outcome_.top_down.problem = plan.error().what;
   }
+  if (auto switches = capture::open_switch_counter(tids_)) switches_ = std::move(*switches);
   if (!options_.syscalls) return;
   auto syscalls = capture::open_syscall_counter(target_.pids(), tids_);
   if (syscalls) syscalls_ = std::move(*syscalls);
@@ -192,23 +211,36 @@ void Counting::open_extras() {
 // Counts until the time is over, it is told to stop or the target is gone; false for the last.
 bool Counting::count_until(TimeNs end) {
   TimeNs begin = monotonic_ns(), since = begin;
+  TimeNs due = options_.interval_ns > 0 ? begin + options_.interval_ns : INT64_MAX;
   model::Counts last = counters_.read_all();
-  while (!stop_ && monotonic_ns() < end) {
-    TimeNs wake = std::min(end, monotonic_ns() + kTickNs);
-    if (options_.interval_ns > 0) wake = std::min(wake, since + options_.interval_ns);
+  auto end_interval = [&](TimeNs now) {
+    model::Counts counts = counters_.read_all();
+    interval_seen_(static_cast<double>(since - begin) / 1e9, static_cast<double>(now - since) / 1e9,
+                   capture::counts_between(last, counts));
+    last = counts;
+    since = now;
+    while (due <= now) due += options_.interval_ns;
+  };
+  bool alive = true;
+  while (alive && !stop_ && monotonic_ns() < end) {
+    TimeNs wake = std::min({end, due, monotonic_ns() + kTickNs});
     usleep(static_cast<useconds_t>(std::max<int64_t>(0, wake - monotonic_ns()) / 1000 + 1));
     driven_.poll();
-    TimeNs now = monotonic_ns();
-    if (options_.interval_ns > 0 && now >= since + options_.interval_ns) {
-      model::Counts counts = counters_.read_all();
-      interval_seen_(static_cast<double>(since - begin) / 1e9,
-                     static_cast<double>(now - since) / 1e9, capture::counts_between(last, counts));
-      last = counts;
-      since = now;
-    }
-    if (!any_alive(proc_, target_)) return false;
+    if (!switches_) switches_by_proc_.look(proc_, target_);
+    if (TimeNs now = monotonic_ns(); now >= due) end_interval(now);
+    alive = any_alive(proc_, target_);
   }
-  return true;
+  // What is left after the last whole interval.
+  TimeNs now = monotonic_ns();
+  if (options_.interval_ns > 0 && now - since > kShortestIntervalNs) end_interval(now);
+  return alive;
+}
+
+void Counting::add_switches(const capture::SwitchCounts& before) {
+  if (!switches_) switches_by_proc_.look(proc_, target_);
+  capture::SwitchCounts now = switches_ ? switches_->read() : switches_by_proc_.since_begin();
+  outcome_.voluntary_switches = now.voluntary - before.voluntary;
+  outcome_.involuntary_switches = now.involuntary - before.involuntary;
 }
 
 Result<StatOutcome> Counting::run() {
@@ -216,7 +248,8 @@ Result<StatOutcome> Counting::run() {
     return std::unexpected(started.error());
   if (auto opened = open(); !opened) return std::unexpected(opened.error());
   driven_.begin();
-  auto switches = switches_of(proc_, target_);
+  capture::SwitchCounts switches = switches_ ? switches_->read() : capture::SwitchCounts{};
+  if (!switches_) switches_by_proc_.begin(proc_, target_);
   capture::SyscallCalls calls = syscalls_ ? syscalls_->read() : capture::SyscallCalls{};
   model::TopDownCounts slots = top_down_ ? top_down_->read() : model::TopDownCounts{};
   TimeNs begin = monotonic_ns();
@@ -226,8 +259,9 @@ Result<StatOutcome> Counting::run() {
   outcome_.seconds = static_cast<double>(monotonic_ns() - begin) / 1e9;
   if (top_down_) outcome_.top_down = capture::top_down_between(slots, top_down_->read());
   if (syscalls_) add_syscalls(calls, syscalls_->read(), outcome_);
-  add_switches(switches, switches_of(proc_, target_), outcome_);
+  add_switches(switches);
   outcome_.requests = driven_.requests(outcome_.seconds);
+  outcome_.no_requests = driven_.why_unmeasured(outcome_.requests);
   outcome_.processes = target_.processes.size();
   outcome_.threads = counters_.tids().size();
   outcome_.user_only = counters_.user_only();

@@ -1,9 +1,9 @@
 // stat(): counts a target's events for a while.
 //
 // In: a target, how long, and what drives it meanwhile. Out: counts of the whole time and of each
-// interval, as they come; top-down shares' counters and system calls where they can be had, with
-// the reason where not. Threads: the caller's. Failures: the target's, the counters', the load's; a
-// target that ends, ends it early.
+// interval, as they come, the last of them perhaps shorter; top-down shares' counters and system
+// calls where they can be had, with the reason where not. Threads: the caller's. Failures: the
+// target's, the counters', the load's; a target that ends, ends it early.
 #pragma once
 
 #include <atomic>
@@ -46,7 +46,7 @@ struct StatOutcome {
   size_t processes = 0;
   size_t threads = 0;
   model::Counts counts;
-  uint64_t voluntary_switches = 0;  // of threads that lived throughout
+  uint64_t voluntary_switches = 0;  // of all threads, those that ended included
   uint64_t involuntary_switches = 0;
   std::vector<ThreadCounts> per_thread;
   bool user_only = false;
@@ -56,6 +56,7 @@ struct StatOutcome {
   std::vector<SyscallRate> by_syscall;  // most first
   std::string syscall_source;           // how they were counted; or why not
   uint64_t requests = 0;                // answered while it counted; 0: load was not measured
+  std::string no_requests;              // why it was not, where there was load
 };
 
 using IntervalSeen = std::function<void(double from_s, double seconds, const model::Counts&)>;

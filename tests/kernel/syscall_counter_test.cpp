@@ -1,12 +1,12 @@
 // Counting system calls with the kernel's help: by BPF and by tracepoints, of this very process.
 #include "capture/stat/syscall_counter.h"
 
+#include <thread>
+
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "os/tracefs.h"
 
 namespace assay::capture {
 namespace {
@@ -33,14 +33,9 @@ TEST(SyscallCounter, BpfCountsByNumberAndFollowsChildren) {
   EXPECT_GE(after.all - before.all, kOwn + kOfChild);
 }
 
-Result<uint64_t> number_of(const std::string& name) {
-  auto tracepoint = os::read_tracepoint(name);
-  if (!tracepoint) return std::unexpected(tracepoint.error());
-  return tracepoint->id;
-}
-
 TEST(SyscallCounter, TracepointsCountTheSum) {
-  auto counter = open_traced_syscall_counter(os::real_counter_kernel(), {gettid()}, number_of);
+  auto counter =
+      open_traced_syscall_counter(os::real_counter_kernel(), {gettid()}, number_in_tracefs);
   if (!counter) GTEST_SKIP() << "skipped: " << counter.error().what;
   SyscallCalls before = (*counter)->read();
   call(SYS_getppid, kOwn);
@@ -48,6 +43,19 @@ TEST(SyscallCounter, TracepointsCountTheSum) {
   // Reading takes a call for each event itself.
   EXPECT_GE(after.all - before.all, kOwn);
   EXPECT_LT(after.all - before.all, kOwn + 200);
+}
+
+TEST(SyscallCounter, ThreadsThatEndedKeepTheirCalls) {
+  for (bool bpf : {true, false}) {
+    auto counter =
+        bpf ? open_bpf_syscall_counter({getpid()})
+            : open_traced_syscall_counter(os::real_counter_kernel(), {gettid()}, number_in_tracefs);
+    if (!counter) GTEST_SKIP() << "skipped: " << counter.error().what;
+    SyscallCalls before = (*counter)->read();
+    for (int i = 0; i < 10; ++i) std::thread([] { call(SYS_getppid, kOwn / 10); }).join();
+    SyscallCalls after = (*counter)->read();
+    EXPECT_GE(after.all - before.all, kOwn) << (*counter)->source();
+  }
 }
 
 }  // namespace

@@ -195,6 +195,16 @@ def test_sweep(url, pid):
     check(code == 1 and "--concurrency" in err, f"connections are the sweep's: {err}")
 
 
+def test_refused(url, pid, directory):
+    """A path that is not there ends it early, with that reason, and not after --ready-timeout."""
+    for command in (["record", "-o", os.path.join(directory, "refused.assay"), "-q"], ["stat"]):
+        begin = time.monotonic()
+        code, _, err = run(command[0], *command[1:], "--pid", str(pid), "--for", "1s", "--load", url + "missing")
+        took = time.monotonic() - begin
+        check(code == 1 and "HTTP 404" in err and "assay load" in err, f"{command[0]} says why: {err}")
+        check(took < 15, f"{command[0]} does not wait for what will not come: {took:.1f} s")
+
+
 def main():
     server = subprocess.Popen([sys.executable, SERVER, "0"], stdout=subprocess.PIPE, text=True)
     try:
@@ -211,6 +221,7 @@ def main():
             test_record_command(url, server.pid, directory)
             test_record_failures(url, server.pid, directory)
             test_record_5xx(url, server.pid, directory)
+            test_refused(url, server.pid, directory)
             test_record_launched(directory)
             test_interrupted(url, server.pid, directory)
             test_killed(url, server.pid, directory)

@@ -22,6 +22,8 @@ class Handler(socketserver.StreamRequestHandler):
             if path.startswith("/slow"):
                 time.sleep(0.02)
             status = b"503 Busy" if path.startswith("/error") else b"200 OK"
+            if path.startswith("/missing"):
+                status = b"404 Not Found"
             self.wfile.write(b"HTTP/1.1 " + status + b"\r\nContent-Length: 2\r\n\r\nok")
 
 

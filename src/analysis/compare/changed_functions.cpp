@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "analysis/compare/measure.h"
 #include "analysis/compare/statistics.h"
@@ -20,6 +21,7 @@ using Row = std::vector<double>;
 
 struct Tested {
   Measure self, total;
+  double self_slope = 0, total_slope = 0;  // on the slowness of the machine
   bool self_changed = false, total_changed = false;
   double share_of_base = 0, share_of_next = 0;  // inclusive
   double self_share = 0;
@@ -56,7 +58,7 @@ class Search {
     for (size_t r = 0; r < runs_.size(); ++r) {
       const auto& self_ns = tree_.self_ns(runs_[r]->column);
       const auto& total_ns = tree_.total_ns(runs_[r]->column);
-      double by = divisor(*runs_[r], comparison_.per);
+      double by = function_divisor(*runs_[r], comparison_.per);
       for (size_t node = 1; node < self_ns.size(); ++node) {
         uint32_t function = tree_.nodes()[node].function;
         self[function][r] += self_ns[node] / by;
@@ -94,11 +96,11 @@ class Search {
       tested.self_share = self_share;
       if (std::max(tested.share_of_base, tested.share_of_next) < kSmallestShare) continue;
       ++tested_;
-      tested.total = measure(total[f]);
+      measure(total[f], tested.total, tested.total_slope);
       asked.emplace_back(f, false);
       p.push_back(tested.total.p);
       if (self_share < kSmallestShare) continue;
-      tested.self = measure(self[f]);
+      measure(self[f], tested.self, tested.self_slope);
       asked.emplace_back(f, true);
       p.push_back(tested.self.p);
     }
@@ -107,9 +109,8 @@ class Search {
       Tested& tested = found_[asked[i].first];
       Measure& measure = asked[i].second ? tested.self : tested.total;
       measure.p = adjusted[i];
-      measure.outcome = comparison_.descriptive
-                            ? Outcome::descriptive
-                            : outcome_of(measure, adjusted[i], comparison_.floor, false);
+      measure.outcome = comparison_.descriptive ? Outcome::descriptive
+                                                : outcome_of(measure, kFunctionsLevel, false);
       bool changed = comparison_.descriptive
                          ? beyond_sampling_error(measure)
                          : measure.outcome == Outcome::higher || measure.outcome == Outcome::lower;
@@ -121,11 +122,12 @@ class Search {
   bool beyond_sampling_error(const Measure& measure) const {
     const RunValues &base = *runs_.front(), &next = *runs_.back();
     auto variance = [&](const RunValues& run, double value) {
-      return value * static_cast<double>(run.info.sample_period_ns) / divisor(run, comparison_.per);
+      return value * static_cast<double>(run.info.sample_period_ns) /
+             function_divisor(run, comparison_.per);
     };
     double error = std::sqrt(variance(base, measure.base) + variance(next, measure.next));
     return std::abs(measure.next - measure.base) > kSamplingErrors * error &&
-           std::abs(std::log(measure.ratio)) > comparison_.floor;
+           std::abs(std::log(measure.ratio)) > std::log1p(kSmallestFloor);
   }
 
   double side_mean(const Row& row, bool base) const {
@@ -133,13 +135,16 @@ class Search {
     return mean(base ? all.first(base_runs_) : all.subspan(base_runs_));
   }
 
-  Measure measure(const Row& row) const {
+  void measure(const Row& row, Measure& measure, double& slope) const {
     std::span<const double> all(row);
     const RunValues& first = *runs_.front();
     double half_a_sample = static_cast<double>(first.info.sample_period_ns) / 2 /
-                           std::max(1e-9, divisor(first, comparison_.per));
-    return make_measure("", "", "ns", all.first(base_runs_), all.subspan(base_runs_),
-                        std::max(half_a_sample, 1e-12));
+                           std::max(1e-9, function_divisor(first, comparison_.per));
+    FunctionMeasure made =
+        make_function_measure(comparison_, all.first(base_runs_), all.subspan(base_runs_),
+                              std::max(half_a_sample, 1e-12));
+    measure = std::move(made.measure);
+    slope = made.slope;
   }
 
   // A change that moved between callees does not show in their caller, so it is looked for below.
@@ -167,12 +172,18 @@ class Search {
            (tested.total_changed && here(false, tested.total));
   }
 
-  // A node's own or inclusive time on both sides, per unit.
+  // A node's own or inclusive time on both sides, per unit, at the usual speed of the machine.
   std::pair<double, double> means(uint32_t node, bool self) const {
     Row row(runs_.size());
+    double slope = 0;
+    if (node != UnionTree::kRoot) {
+      const Tested& tested = found_[tree_.nodes()[node].function];
+      slope = self ? tested.self_slope : tested.total_slope;
+    }
     for (size_t r = 0; r < runs_.size(); ++r) {
       const auto& ns = self ? tree_.self_ns(runs_[r]->column) : tree_.total_ns(runs_[r]->column);
-      row[r] = node < ns.size() ? ns[node] / divisor(*runs_[r], comparison_.per) : 0;
+      double by = function_divisor(*runs_[r], comparison_.per);
+      row[r] = node < ns.size() ? ns[node] / by / std::pow(runs_[r]->slowness, slope) : 0;
     }
     return {side_mean(row, true), side_mean(row, false)};
   }
@@ -194,6 +205,9 @@ class Search {
       double change = delta(child);
       if (change * own > 0) explained += change;
     }
+    // A helper that changed at several places is told where most of it happened.
+    std::ranges::stable_sort(below, std::greater{},
+                             [&](uint32_t child) { return std::abs(delta(child)); });
     bool is_root = node == UnionTree::kRoot;
     const Tested* here = is_root ? nullptr : &found_[tree_.nodes()[node].function];
     bool changed_here = here != nullptr && (here->self_changed || here->total_changed);

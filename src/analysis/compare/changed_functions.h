@@ -12,7 +12,7 @@ struct ChangedFunctions {
   size_t tested = 0;
 };
 
-// `comparison` holds the sides, the unit and the floor.
+// `comparison` holds the sides and the unit.
 ChangedFunctions changed_functions(const UnionTree& tree, const Comparison& comparison,
                                    size_t most);
 

@@ -99,6 +99,25 @@ void check_mixture(const Comparison& comparison, std::vector<std::string>& out) 
     out.push_back(fmt::format("{} of {} captures did not come to their end", unfinished, all));
 }
 
+// A sampler of the heap costs time, and its rate decides what it sees.
+void check_heap(const Comparison& comparison, std::vector<std::string>& out) {
+  size_t with = 0, all = 0;
+  std::set<double> rates;
+  for (const Side* side : {&comparison.base, &comparison.next}) {
+    for (const RunValues& run : side->runs) {
+      ++all;
+      if (!run.heap.present) continue;
+      ++with;
+      rates.insert(run.heap.rate_bytes);
+    }
+  }
+  if (with > 0 && with < all)
+    out.push_back(fmt::format(
+        "the heap was sampled in {} of {} runs only: it is not compared, and it costs CPU time",
+        with, all));
+  if (rates.size() > 1) out.push_back("the heap was sampled at different rates");
+}
+
 bool any_build_is(const Side& side, const char* key) {
   for (const RunValues& run : side.runs) {
     for (const auto& [fact, value] : run.facts) {
@@ -165,6 +184,7 @@ std::vector<std::string> why_not_comparable(const Comparison& comparison) {
   }
   check_processes(comparison, out);
   check_mixture(comparison, out);
+  check_heap(comparison, out);
   std::set<std::string> backends, events;
   std::set<int64_t> periods;
   for (const Side* side : {&comparison.base, &comparison.next}) {

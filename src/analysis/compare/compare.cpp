@@ -8,15 +8,16 @@
 
 #include "analysis/compare/changed_functions.h"
 #include "analysis/compare/comparability.h"
+#include "analysis/compare/heap_changes.h"
 #include "analysis/compare/measure.h"
 #include "analysis/compare/measures.h"
+#include "analysis/compare/run_speeds.h"
 #include "analysis/compare/side_verdict.h"
 #include "analysis/compare/statistics.h"
 
 namespace assay::analysis {
 namespace {
 
-constexpr double kSmallestFloor = 0.02;
 bool all_have(const Comparison& comparison, const std::function<bool(const RunValues&)>& has) {
   return std::ranges::all_of(comparison.base.runs, has) &&
          std::ranges::all_of(comparison.next.runs, has);
@@ -28,7 +29,10 @@ Per choose_per(const Comparison& comparison, const CompareOptions& options) {
   return requests ? Per::request : Per::second;
 }
 
-double noise_floor(const Comparison& comparison) {
+constexpr double kWidestNoChange = 0.1;  // "no change" within more than this would mean little
+
+// Half the runs of one side against its other half: nearer than that two sides cannot be shown.
+double same_side_noise(const Comparison& comparison) {
   auto logs = [&](const Side& side) {
     std::vector<double> out;
     for (const RunValues& run : side.runs)
@@ -39,7 +43,8 @@ double noise_floor(const Comparison& comparison) {
   size_t a = comparison.base.runs.size(), b = comparison.next.runs.size();
   double noise =
       std::max(split_noise(logs(comparison.base), a, b), split_noise(logs(comparison.next), a, b));
-  return std::max(kSmallestFloor, comparison.per == Per::share ? 0 : std::expm1(noise));
+  if (comparison.per == Per::share) return kSmallestFloor;
+  return std::clamp(std::expm1(noise), kSmallestFloor, kWidestNoChange);
 }
 
 std::string percent_change(const Measure& measure) {
@@ -49,6 +54,10 @@ std::string percent_change(const Measure& measure) {
 const Measure* main_measure(const Comparison& comparison) {
   for (const Measure& measure : comparison.measures) {
     if (measure.id.starts_with("cpu_per") || measure.id.starts_with("user_per")) return &measure;
+  }
+  // Profiles of the heap alone.
+  for (const Measure& measure : comparison.measures) {
+    if (measure.id.starts_with("heap_allocated")) return &measure;
   }
   return nullptr;
 }
@@ -64,7 +73,7 @@ std::string sentence_of(const Comparison& comparison) {
                          percent_change(*cpu), (cpu->low - 1) * 100, (cpu->high - 1) * 100);
     case Outcome::no_change:
       return fmt::format("{} did not change: the difference is certainly within ±{:.1f} %.", what,
-                         std::min(comparison.floor, 0.1) * 100);
+                         comparison.no_change_within * 100);
     case Outcome::undecided:
       return fmt::format(
           "{}: no change shown ({}), but these runs cannot exclude one ({:+.1f} to {:+.1f} %).",
@@ -75,6 +84,23 @@ std::string sentence_of(const Comparison& comparison) {
           what, percent_change(*cpu));
   }
   return "";
+}
+
+void measure_speeds(const UnionTree& tree, Comparison& comparison) {
+  RunSpeeds speeds = run_speeds(tree, comparison);
+  comparison.yardstick = std::move(speeds.yardstick);
+  auto slowness = speeds.slowness.begin();
+  for (Side* side : {&comparison.base, &comparison.next}) {
+    for (RunValues& run : side->runs) run.slowness = speeds.slowness.empty() ? 1 : *slowness++;
+  }
+  Measure& cost = comparison.yardstick.cost;
+  cost.outcome = outcome_of(cost, kHeadlinesLevel, false);
+  if (cost.outcome != Outcome::higher && cost.outcome != Outcome::lower) return;
+  comparison.warnings.push_back(
+      fmt::format("most of the program changed alike, by {} ({:+.1f} to {:+.1f} %): the machine "
+                  "was another, or "
+                  "everything was built otherwise",
+                  percent_change(cost), (cost.low - 1) * 100, (cost.high - 1) * 100));
 }
 
 }  // namespace
@@ -150,15 +176,20 @@ Result<Comparison> compare(const UnionTree& tree, std::vector<RunValues> base,
     }
   }
   out.descriptive = out.base.runs.size() < 2 || out.next.runs.size() < 2;
-  out.floor = noise_floor(out);
+  out.no_change_within = same_side_noise(out);
   out.warnings = why_not_comparable(out);
   add_measures(out);
   out.base_verdict = side_verdict(out.base);
   out.next_verdict = side_verdict(out.next);
   out.verdict_change = verdict_change(out.base_verdict, out.next_verdict);
+  measure_speeds(tree, out);
   ChangedFunctions changed = changed_functions(tree, out, options.max_changes);
   out.changes = std::move(changed.changes);
   out.functions_tested = changed.tested;
+  out.has_heap = all_have(out, [](const RunValues& run) { return run.heap.present; });
+  HeapChanges heap = heap_changes(out, options.max_changes);
+  out.heap_changes = std::move(heap.changes);
+  out.heap_sites_tested = heap.tested;
   out.sentence = sentence_of(out);
   return out;
 }

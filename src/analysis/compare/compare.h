@@ -2,12 +2,13 @@
 //
 // The unit is the run. Each measure and function is one number per run (CPU time per request, say);
 // sides are compared by Welch's test on logarithms, with the wider of Student's and the bootstrap's
-// 95 % interval of the ratio. All functions that matter (half a percent of the time) are one family
-// under Benjamini and Hochberg at 5 %. A change is a finding when that holds and its interval lies
-// beyond the floor: 2 %, or what the same side's runs differ by. Then the call tree is walked down
-// to the functions that explain the change, so that a caller's is not told again for its callees.
-// With one run a side everything is descriptive. In: RunValues and the UnionTree they are columns
-// of. Pure. Failures: no run on a side.
+// 95 % interval of the ratio. Functions are taken at the usual speed of the machine (run_speeds.h).
+// All functions that matter (half a percent of the time) are one family under Benjamini and
+// Hochberg; so are the measures; their levels (measure.h) add up to 5 %. A change is a finding when
+// that holds and its interval lies beyond ±2 %. Then the call tree is walked down to the functions
+// that explain the change, so that a caller's is not told again for its callees. With one run a
+// side everything is descriptive. In: RunValues and the UnionTree they are columns of. Pure.
+// Failures: no run on a side.
 #pragma once
 
 #include <string>
@@ -19,13 +20,15 @@
 
 namespace assay::analysis {
 
+constexpr double kSmallestFloor = 0.02;  // smaller changes are no findings, however sure
+
 enum class Per : uint8_t { request, second, share };
 std::string_view per_name(Per per);  // "request"
 
 enum class Outcome : uint8_t {
   higher,
   lower,
-  no_change,    // certainly within the floor (two one-sided tests)
+  no_change,    // certainly within no_change_within (two one-sided tests)
   undecided,    // neither shown
   descriptive,  // one run a side: no statement can be made
 };
@@ -52,8 +55,7 @@ struct Measure {
   double ratio = 1;
   double low = 0;  // 95 % interval of the ratio
   double high = 0;
-  double p = 1;         // adjusted for having asked its whole family
-  double floor = 0.02;  // smaller changes of it are not findings
+  double p = 1;  // adjusted for having asked its whole family
   Outcome outcome = Outcome::undecided;
 };
 
@@ -71,8 +73,28 @@ struct Change {
   std::string partner;  // moved: the function that the time went to or came from
 };
 
+// A function that allocates, with what it allocates per unit of the comparison and holds at the
+// end.
+struct HeapChange {
+  ChangeKind kind = ChangeKind::changed;
+  std::string function;
+  std::string module;
+  std::string file;  // of its heaviest line, as the newest run has it
+  uint32_t line = 0;
+  Measure allocated;  // bytes per request or second
+  Measure objects;    // allocated, per request or second
+  Measure live;       // bytes at the end of the window
+};
+
 struct Side {
   std::vector<RunValues> runs;
+};
+
+// What functions were measured by, so that a slow run does not look like dear functions.
+struct Yardstick {
+  bool used = false;
+  double share = 0;  // of the CPU time
+  Measure cost;      // the median path's: how the machine, or everything alike, changed
 };
 
 // What held a side back, as most of its runs say.
@@ -87,13 +109,17 @@ struct Comparison {
   Side base;
   Side next;
   SideVerdict base_verdict, next_verdict;
-  std::string verdict_change;         // both in one sentence; empty where there are none
-  std::vector<Measure> measures;      // by group
-  std::vector<Change> changes;        // explained, by size; with one run a side the largest
-  std::vector<std::string> warnings;  // why the runs may not be comparable
-  double floor = 0.02;                // smaller changes are not findings
+  std::string verdict_change;                // both in one sentence; empty where there are none
+  std::vector<Measure> measures;             // by group
+  std::vector<Change> changes;               // explained, by size; with one run a side the largest
+  bool has_heap = false;                     // every run has a heap profile
+  std::vector<HeapChange> heap_changes;      // by size
+  std::vector<std::string> warnings;         // why the runs may not be comparable
+  double no_change_within = kSmallestFloor;  // the margin of "no change": what runs differ by
+  Yardstick yardstick;
   bool descriptive = false;
   size_t functions_tested = 0;
+  size_t heap_sites_tested = 0;
   std::string sentence;
 };
 
@@ -105,8 +131,8 @@ struct TimeUnit {
 TimeUnit time_unit(Per per);
 
 struct CompareOptions {
-  std::optional<Per> per;  // unset: per request when all runs measured load, else per second
-  size_t max_changes = 20;
+  std::optional<Per> per;   // unset: per request when all runs measured load, else per second
+  size_t max_changes = 20;  // functions; sites of the heap
 };
 
 Result<Comparison> compare(const UnionTree& tree, std::vector<RunValues> base,

@@ -14,10 +14,9 @@
 namespace assay::analysis {
 namespace {
 
-constexpr double kWorthShowing = 0.01;   // of all thread time, or of the CPU time
-constexpr double kFewest = 100;          // counts a run: fewer are chance
-constexpr double kWidestNoChange = 0.1;  // "no change" within more than this would mean little
-constexpr size_t kMostNames = 12;        // locks, categories
+constexpr double kWorthShowing = 0.01;  // of all thread time, or of the CPU time
+constexpr double kFewest = 100;         // counts a run: fewer are chance
+constexpr size_t kMostNames = 12;       // locks, categories
 
 using Value = std::function<double(const RunValues&)>;
 using Has = std::function<bool(const RunValues&)>;
@@ -53,6 +52,7 @@ class Measures {
   void locks();
   void categories();
   void counted();
+  void heap();
   void decide();
 
  private:
@@ -218,6 +218,25 @@ void Measures::counted() {
   }
 }
 
+void Measures::heap() {
+  using enum MeasureGroup;
+  constexpr double kMiB = 1.0 / (1024 * 1024);
+  if (!all_have(comparison_, [](const RunValues& run) { return run.heap.present; })) return;
+  add(memory_group, "heap_live", "heap: live at the end", "MiB",
+      [](const RunValues& run) { return run.heap.live.bytes * kMiB; });
+  add(memory_group, "heap_live_objects", "heap: objects live", "",
+      [](const RunValues& run) { return run.heap.live.objects; });
+  if (comparison_.per == Per::share) return;
+  bool per_request = comparison_.per == Per::request;
+  double scale = per_request ? 1.0 / 1024 : kMiB;
+  add(memory_group, "heap_allocated" + suffix_, "heap: allocated",
+      per_request ? "KiB/request" : "MiB/s",
+      per([scale](const RunValues& run) { return run.heap.allocated.bytes * scale; }, false));
+  add(memory_group, "heap_objects" + suffix_, "heap: objects allocated",
+      per_request ? "1/request" : "1/s",
+      per([](const RunValues& run) { return run.heap.allocated.objects; }, false));
+}
+
 void Measures::decide() {
   for (bool headline : {true, false}) {
     std::vector<double> p;
@@ -239,12 +258,8 @@ void Measures::decide() {
       }
       std::vector<double> base = logs(comparison_.base, asked.value, asked.least);
       std::vector<double> next = logs(comparison_.next, asked.value, asked.least);
-      double noise = std::max(split_noise(base, base.size(), next.size()),
-                              split_noise(next, base.size(), next.size()));
-      measure.floor = std::max(comparison_.floor, std::expm1(noise));
-      bool within = equivalent(welch_test(base, next),
-                               std::log(1 + std::min(comparison_.floor, kWidestNoChange)));
-      measure.outcome = outcome_of(measure, measure.p, measure.floor, within);
+      bool within = equivalent(welch_test(base, next), std::log1p(comparison_.no_change_within));
+      measure.outcome = outcome_of(measure, headline ? kHeadlinesLevel : kMeasuresLevel, within);
     }
   }
 }
@@ -258,6 +273,7 @@ void add_measures(Comparison& comparison) {
   measures.locks();
   measures.categories();
   measures.counted();
+  measures.heap();
   measures.decide();
 }
 

@@ -2,8 +2,8 @@
 // counters, memory.
 //
 // Two families are corrected for having asked them all: the headlines (throughput, latency, CPU)
-// and the details below them. A measure's own floor is the comparison's, or what its runs differ by
-// within a side, whichever is more. In: a Comparison with sides, unit and floor. Pure.
+// and the details below them (measure.h has the levels). In: a Comparison with sides, unit and the
+// margin of "no change". Pure.
 #pragma once
 
 #include "analysis/compare/compare.h"

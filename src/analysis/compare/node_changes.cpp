@@ -36,8 +36,8 @@ class NodeTests {
  private:
   void sum(const Side& side, double NodeChange::*self, double NodeChange::*total) {
     for (const RunValues& run : side.runs) {
-      double by =
-          std::max(1e-9, divisor(run, comparison_.per)) * static_cast<double>(side.runs.size());
+      double by = std::max(1e-9, function_divisor(run, comparison_.per)) *
+                  static_cast<double>(side.runs.size());
       for (size_t node = 0; node < changes_.size(); ++node) {
         changes_[node].*self += at(tree_.self_ns(run.column), node) / by;
         changes_[node].*total += at(tree_.total_ns(run.column), node) / by;
@@ -49,13 +49,13 @@ class NodeTests {
     std::vector<double> out;
     for (const RunValues& run : side.runs)
       out.push_back(at(tree_.total_ns(run.column), node) /
-                    std::max(1e-9, divisor(run, comparison_.per)));
+                    std::max(1e-9, function_divisor(run, comparison_.per)));
     return out;
   }
 
   double half_a_sample(const RunValues& run) const {
     return static_cast<double>(run.info.sample_period_ns) / 2 /
-           std::max(1e-9, divisor(run, comparison_.per));
+           std::max(1e-9, function_divisor(run, comparison_.per));
   }
 
   void test(const std::vector<size_t>& nodes) {
@@ -63,13 +63,15 @@ class NodeTests {
     std::vector<double> p;
     double least = std::max(1e-12, half_a_sample(comparison_.base.runs.front()));
     for (size_t node : nodes) {
-      measures.push_back(make_measure("", "", "", values(comparison_.base, node),
-                                      values(comparison_.next, node), least));
+      measures.push_back(make_function_measure(comparison_, values(comparison_.base, node),
+                                               values(comparison_.next, node), least)
+                             .measure);
       p.push_back(measures.back().p);
     }
     std::vector<double> adjusted = benjamini_hochberg(p);
     for (size_t i = 0; i < nodes.size(); ++i) {
-      Outcome outcome = outcome_of(measures[i], adjusted[i], comparison_.floor, false);
+      measures[i].p = adjusted[i];
+      Outcome outcome = outcome_of(measures[i], kFunctionsLevel, false);
       changes_[nodes[i]].shown = outcome == Outcome::higher || outcome == Outcome::lower;
     }
   }
@@ -82,7 +84,7 @@ class NodeTests {
       double error = std::sqrt(change.base * base_unit + change.next * next_unit);
       double difference = std::abs(change.next - change.base);
       change.shown = difference > kSamplingErrors * error &&
-                     difference > comparison_.floor * std::max(change.base, change.next);
+                     difference > kSmallestFloor * std::max(change.base, change.next);
     }
   }
 

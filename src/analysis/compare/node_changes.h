@@ -2,7 +2,7 @@
 // difference is more than noise: what a differential flame graph is drawn from.
 //
 // With several runs a side each path of weight is tested like a function is (Welch on logarithms,
-// Benjamini and Hochberg over all of them, the comparison's floor); with one, the difference is
+// Benjamini and Hochberg over all of them, beyond ±2 %); with one, the difference is
 // compared with the samples' own error. Pure.
 #pragma once
 

@@ -1,11 +1,11 @@
 #include "analysis/compare/run_values.h"
 
 #include <charconv>
+#include <cmath>
 
 #include "analysis/analyse.h"
 #include "analysis/compare/comparable_name.h"
 #include "analysis/compare/counted_parts.h"
-#include "analysis/thread_counters.h"
 
 namespace assay::analysis {
 namespace {
@@ -18,24 +18,6 @@ std::optional<double> number(const std::map<std::string, std::string>& facts,
   const std::string& text = found->second;
   auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
   return status == std::errc() ? std::optional(value) : std::nullopt;
-}
-
-// How much a cumulative series of the load grew in the window. Its points do not stand at the
-// window's very ends while CPU time is of all of it, so growth is scaled to the whole.
-Result<double> growth_of_load(const run::Reader& reader, const std::string& name) {
-  const run::Contents& run = reader.contents();
-  double grown = 0;
-  for (const model::Series& series : run.series) {
-    if (series.scope != model::SeriesScope::load || series.name != name) continue;
-    auto points = reader.points(series.id);
-    if (!points) return std::unexpected(points.error());
-    auto growth = growth_of(*points, run.info.window_begin_ns, run.info.window_end_ns);
-    if (!growth) continue;
-    grown += static_cast<double>(growth->by) *
-             static_cast<double>(run.info.window_end_ns - run.info.window_begin_ns) /
-             static_cast<double>(growth->end_ns - growth->begin_ns);
-  }
-  return grown;
 }
 
 // Names of locks whose address or build differs between runs are told apart by nothing else.
@@ -55,6 +37,35 @@ std::map<std::string, double> category_times(const Report& report) {
   return out;
 }
 
+void add_amount(const HeapAmount& more, HeapAmount& sum) {
+  sum.bytes += more.bytes;
+  sum.objects += more.objects;
+  sum.bytes_error = std::hypot(sum.bytes_error, more.bytes_error);
+  sum.objects_error = std::hypot(sum.objects_error, more.objects_error);
+  sum.samples += more.samples;
+}
+
+HeapValues heap_values(const HeapSummary& heap) {
+  HeapValues out;
+  out.present = heap.present;
+  out.rate_bytes = static_cast<double>(heap.rate_bytes);
+  out.live = heap.live;
+  out.allocated = heap.allocated;
+  std::map<std::pair<std::string, std::string>, double> heaviest;
+  for (const HeapSite& site : heap.sites) {
+    std::pair key{comparable_name(site.function), site.module};
+    HeapSiteValues& values = out.sites[key];
+    add_amount(site.live, values.live);
+    add_amount(site.allocated, values.allocated);
+    auto [most, first] = heaviest.try_emplace(key, site.allocated.bytes);
+    if (!first && site.allocated.bytes <= most->second) continue;
+    most->second = site.allocated.bytes;
+    values.file = site.file;
+    values.line = site.line;
+  }
+  return out;
+}
+
 RunValues values_of(const Report& report, const std::string& path) {
   RunValues values;
   values.path = path;
@@ -62,11 +73,15 @@ RunValues values_of(const Report& report, const std::string& path) {
   values.seconds = static_cast<double>(report.window_ns) / 1e9;
   values.time = report.thread_time;
   values.cpu_ns = static_cast<double>(report.thread_time.running_ns());
+  // As the report has it: the rate between two reports of the load, over the whole window.
+  if (report.workload.measured) values.requests = report.workload.throughput_per_s * values.seconds;
+  values.errors = static_cast<double>(report.workload.errors);
   values.samples = report.quality.samples;
   values.waits = report.quality.waits;
   values.lost_share = report.quality.lost_share;
   values.category_ns = category_times(report);
   values.lock_ns = lock_times(report);
+  values.heap = heap_values(report.heap);
   for (const model::Fact& fact : report.facts)
     values.facts[fact.scope + " " + fact.key] = fact.value;
   values.latency_p50_ns = number(values.facts, "load p50_ns");
@@ -82,19 +97,15 @@ RunValues values_of(const Report& report, const std::string& path) {
 Result<UnplacedRun> read_unplaced_run(const run::Reader& reader, const std::string& path) {
   Options options;
   options.run_path = path;
+  options.max_heap_sites = SIZE_MAX;
   auto report = analyse(reader, options);
   if (!report) return std::unexpected(report.error());
   RunValues values = values_of(*report, path);
-  if (values.samples == 0 && values.waits == 0)
+  bool any = values.samples > 0 || values.waits > 0 || values.heap.allocated.samples > 0;
+  if (!any)
     return fail_with_remedy(
         fmt::format("{} is empty: neither a sample nor a wait was recorded in it", path),
         "record again while the server has work to do");
-  auto requests = growth_of_load(reader, "requests");
-  if (!requests) return std::unexpected(requests.error());
-  auto errors = growth_of_load(reader, "errors");
-  if (!errors) return std::unexpected(errors.error());
-  values.requests = *requests;
-  values.errors = *errors;
   auto counted = read_counted_parts(reader);
   if (!counted) return std::unexpected(counted.error());
   values.counted = std::move(*counted);
@@ -111,6 +122,11 @@ Result<UnplacedRun> read_unplaced_run(const run::Reader& reader, const std::stri
 
 RunValues place(UnplacedRun run, UnionTree& tree) {
   run.values.column = tree.add_run(run.calls, run.ns_by_stack);
+  double sampled = tree.total_ns(run.values.column)[UnionTree::kRoot];
+  double share = run.values.cpu_ns > 0 ? sampled / run.values.cpu_ns : 1;
+  // Far from all of it, or of far more, they are not samples of that time.
+  constexpr double kFarthest = 2;
+  if (share > 1 / kFarthest && share < kFarthest) run.values.sampled_share = share;
   return std::move(run.values);
 }
 

@@ -1,8 +1,7 @@
 // RunValues: what one run brings to a comparison: totals, and its column of the UnionTree.
 //
-// Parts that a run does not have (load, locks, counters, heap) stay empty; what measures.h makes of
-// them is left out then. Heap figures are those of counted_parts.h's table, so that a profile of
-// the heap adds a row there and nothing else.
+// Parts that a run does not have (load, locks, counters, heap) stay empty; what measures.h and
+// heap_changes.h make of them is left out then.
 #pragma once
 
 #include <map>
@@ -12,11 +11,26 @@
 
 #include "analysis/call_tree.h"
 #include "analysis/compare/union_tree.h"
+#include "analysis/heap_summary.h"
 #include "analysis/thread_time.h"
 #include "base/result.h"
 #include "run/reader.h"
 
 namespace assay::analysis {
+
+// A function that allocates, all its lines together: lines move between versions.
+struct HeapSiteValues {
+  std::string file;  // of its heaviest line
+  uint32_t line = 0;
+  HeapAmount live, allocated;
+};
+
+struct HeapValues {
+  bool present = false;
+  double rate_bytes = 0;  // mean bytes between samples
+  HeapAmount live, allocated;
+  std::map<std::pair<std::string, std::string>, HeapSiteValues> sites;  // by function and module
+};
 
 struct RunValues {
   std::string path;
@@ -30,12 +44,15 @@ struct RunValues {
   uint64_t samples = 0;
   uint64_t waits = 0;
   double lost_share = 0;
+  double sampled_share = 1;  // what the samples add up to, of cpu_ns
+  double slowness = 1;       // of the machine in this run, where compare() could tell
   std::optional<double> latency_p50_ns, latency_p90_ns, latency_p99_ns;
   std::map<std::string, double> category_ns;  // CPU time by subsystem
   std::map<std::string, double> lock_ns;      // waited for, by the lock's name
   std::map<std::string, double> counted;      // by counted_parts()'s id
-  std::map<std::string, std::string> facts;   // "scope key" → value: machine, build, load
-  std::string verdict;                        // its kind and sentence; empty when there is none
+  HeapValues heap;
+  std::map<std::string, std::string> facts;  // "scope key" → value: machine, build, load
+  std::string verdict;                       // its kind and sentence; empty when there is none
   std::string verdict_sentence;
 
   bool imported() const { return info.backend.starts_with("import"); }

@@ -15,6 +15,7 @@ constexpr int kBootstrapRounds = 4000;
 constexpr size_t kMostArrangements = 20'000;
 constexpr int kSplitRounds = 400;
 constexpr uint64_t kSeed = 20'26;
+constexpr double kWorthACovariate = 0.7;  // of the variance: what it may leave
 
 double variance(std::span<const double> values) {
   if (values.size() < 2) return 0;
@@ -22,6 +23,13 @@ double variance(std::span<const double> values) {
   double sum = 0;
   for (double value : values) sum += (value - centre) * (value - centre);
   return sum / static_cast<double>(values.size() - 1);
+}
+
+// Sum of the products of deviations from the means.
+double squares(std::span<const double> x, std::span<const double> y) {
+  double of_x = mean(x), of_y = mean(y), sum = 0;
+  for (size_t i = 0; i < x.size(); ++i) sum += (x[i] - of_x) * (y[i] - of_y);
+  return sum;
 }
 
 // P(T > t) for Student's distribution; its limits where the test has no spread to judge by.
@@ -82,6 +90,32 @@ Welch welch_test(std::span<const double> a, std::span<const double> b) {
                 (of_a * of_a / static_cast<double>(a.size() - 1) +
                  of_b * of_b / static_cast<double>(b.size() - 1));
   out.p = std::min(1.0, 2 * upper_tail(std::abs(out.difference) / out.standard_error, out.degrees));
+  return out;
+}
+
+Beside welch_beside(std::span<const double> a, std::span<const double> b,
+                    std::span<const double> covariate_a, std::span<const double> covariate_b) {
+  Beside without{welch_test(a, b), 0, {a.begin(), a.end()}, {b.begin(), b.end()}};
+  double spread = squares(covariate_a, covariate_a) + squares(covariate_b, covariate_b);
+  if (std::min(a.size(), b.size()) < 3 || spread <= 0) return without;
+  Beside out = without;
+  out.slope = (squares(a, covariate_a) + squares(b, covariate_b)) / spread;
+  for (size_t i = 0; i < a.size(); ++i) out.a[i] -= out.slope * covariate_a[i];
+  for (size_t i = 0; i < b.size(); ++i) out.b[i] -= out.slope * covariate_b[i];
+  // One degree of freedom went into the slope, whose error counts by how far the covariates differ.
+  auto runs = static_cast<double>(a.size() + b.size());
+  double all = (squares(a, a) + squares(b, b)) / (runs - 2);
+  double left = (squares(out.a, out.a) + squares(out.b, out.b)) / (runs - 3);
+  if (left > kWorthACovariate * all) return without;
+  out.welch = welch_test(out.a, out.b);
+  if (out.welch.standard_error == 0) return out;
+  double apart = mean(covariate_b) - mean(covariate_a);
+  double error = out.welch.standard_error * out.welch.standard_error * (runs - 2) / (runs - 3) +
+                 left * apart * apart / spread;
+  out.welch.standard_error = std::sqrt(error);
+  out.welch.degrees = std::max(1.0, out.welch.degrees - 1);
+  double t = std::abs(out.welch.difference) / out.welch.standard_error;
+  out.welch.p = std::min(1.0, 2 * upper_tail(t, out.welch.degrees));
   return out;
 }
 

@@ -21,6 +21,19 @@ struct Welch {
 // Difference of two means without assuming equal variances. Needs two values a side.
 Welch welch_test(std::span<const double> a, std::span<const double> b);
 
+struct Beside {
+  Welch welch;
+  double slope = 0;          // of the values on the covariate, within the sides
+  std::vector<double> a, b;  // the values as they would be at covariate 0
+};
+// The same beside a covariate with one value per run that the sides have in common (analysis of
+// covariance, with Welch's variances): what the values follow it within the sides is taken out, and
+// the error of that slope is part of the standard error. Where that would leave more than 70 % of
+// the variance within the sides, or with fewer than three values a side, the covariate is left out;
+// how far the sides are apart does not enter into that.
+Beside welch_beside(std::span<const double> a, std::span<const double> b,
+                    std::span<const double> covariate_a, std::span<const double> covariate_b);
+
 // Two-sided permutation test of the difference of means; exact up to 20,000 arrangements, that many
 // random ones beyond.
 double permutation_p(std::span<const double> a, std::span<const double> b);

@@ -112,6 +112,43 @@ TEST(Statistics, WelchFindsNothingInNothing) {
   EXPECT_GT(found, 60);
 }
 
+// lm(y ~ side + x) by hand: y = side + 2 x exactly, with x far apart between the sides.
+TEST(Statistics, BesideACovariateOnlyTheRestCounts) {
+  std::array xa{0.0, 1.0, 2.0}, xb{1.0, 2.0, 4.0};
+  std::array noise{0.01, -0.02, 0.01};
+  std::array<double, 3> a{}, b{};
+  for (size_t i = 0; i < 3; ++i) {
+    a[i] = 2 * xa[i] + noise[i];
+    b[i] = 1 + 2 * xb[i] - noise[i];
+  }
+  Beside beside = welch_beside(a, b, xa, xb);
+  EXPECT_NEAR(beside.slope, 2, 0.02);
+  EXPECT_NEAR(beside.welch.difference, 1, 0.03);
+  EXPECT_LT(beside.welch.p, 0.001);
+  EXPECT_GT(welch_test(a, b).p, 0.05) << "which the covariate hid";
+}
+
+TEST(Statistics, BesideACovariateNothingIsFoundInNothing) {
+  std::mt19937_64 random(23);
+  int found = 0;
+  constexpr int kRounds = 2000;
+  for (int i = 0; i < kRounds; ++i) {
+    auto xa = normal(random, 6, 0, 0.05), xb = normal(random, 6, 0, 0.05);
+    auto a = normal(random, 6, 0, 0.03), b = normal(random, 6, 0, 0.03);
+    for (size_t k = 0; k < 6; ++k) a[k] += xa[k], b[k] += xb[k];
+    found += welch_beside(a, b, xa, xb).welch.p < 0.05;
+  }
+  EXPECT_LT(found, 140) << "100 expected";
+  EXPECT_GT(found, 60);
+}
+
+TEST(Statistics, TwoRunsASideHaveNoCovariate) {
+  Beside beside = welch_beside(std::array{1.0, 2.0}, std::array{2.0, 3.0}, std::array{5.0, 6.0},
+                               std::array{5.0, 6.0});
+  EXPECT_EQ(beside.slope, 0);
+  EXPECT_EQ(beside.welch.difference, 1);
+}
+
 TEST(Statistics, SplitNoiseGrowsWithTheSpread) {
   std::mt19937_64 random(19);
   double quiet = split_noise(normal(random, 10, 0, 0.01), 10, 10);

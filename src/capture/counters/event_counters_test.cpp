@@ -29,6 +29,7 @@ class OneReading final : public os::CounterKernel {
     return UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   }
   Result<os::CounterReading> read(int) override { return reading; }
+  Result<void> filter(int, const char*) override { return {}; }
 };
 
 struct EventCountersTest : ::testing::Test {

@@ -33,6 +33,7 @@ class FakeCounterKernel final : public os::CounterKernel {
     return fd;
   }
   Result<os::CounterReading> read(int fd) override { return readings[events_.at(fd)]; }
+  Result<void> filter(int, const char*) override { return {}; }
 
   std::map<std::pair<uint32_t, uint64_t>, bool> leaders;  // follows another event?
 

@@ -36,6 +36,7 @@ Result<std::unique_ptr<SyscallCounter>> open_bpf_syscall_counter(const std::vect
 
 // The tracepoint's number for "syscalls/sys_enter_read"; a test hands in its own.
 using TracepointNumber = Result<uint64_t> (*)(const std::string& name);
+Result<uint64_t> number_in_tracefs(const std::string& name);
 Result<std::unique_ptr<SyscallCounter>> open_traced_syscall_counter(os::CounterKernel& kernel,
                                                                     const std::vector<pid_t>& tids,
                                                                     TracepointNumber number);

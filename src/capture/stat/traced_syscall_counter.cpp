@@ -75,13 +75,13 @@ class TracedSyscallCounter final : public SyscallCounter {
   std::vector<std::pair<uint32_t, UniqueFd>> all_;
 };
 
+}  // namespace
+
 Result<uint64_t> number_in_tracefs(const std::string& name) {
   auto tracepoint = os::read_tracepoint(name);
   if (!tracepoint) return std::unexpected(tracepoint.error());
   return tracepoint->id;
 }
-
-}  // namespace
 
 Result<std::unique_ptr<SyscallCounter>> open_traced_syscall_counter(os::CounterKernel& kernel,
                                                                     const std::vector<pid_t>& tids,

@@ -47,12 +47,12 @@ void write_compared_svg(const analysis::UnionTree& tree, const analysis::Compari
   analysis::TimeUnit unit = analysis::time_unit(comparison.per);
   SvgOptions options;
   options.title = "CPU time, compared";
-  options.subtitle =
-      fmt::format("{} before, {} now · width: the dearer side's {} · {}",
-                  runs(comparison.base.runs.size()), runs(comparison.next.runs.size()), unit.name,
-                  comparison.descriptive
-                      ? "one run on a side: descriptive, not a finding"
-                      : fmt::format("grey: not shown beyond ±{:.1f} %", comparison.floor * 100));
+  options.subtitle = fmt::format(
+      "{} before, {} now · width: the dearer side's {} · {}", runs(comparison.base.runs.size()),
+      runs(comparison.next.runs.size()), unit.name,
+      comparison.descriptive
+          ? "one run on a side: descriptive, not a finding"
+          : fmt::format("grey: not shown beyond ±{:.1f} %", analysis::kSmallestFloor * 100));
   options.icicle = true;
   options.differential = true;
   options.tested = true;

@@ -1,0 +1,207 @@
+#include "analysis/compare/heap_changes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <set>
+
+#include "analysis/compare/measure.h"
+#include "analysis/compare/statistics.h"
+
+namespace assay::analysis {
+namespace {
+
+constexpr double kSmallestShare = 0.005;  // of all that lived or was allocated: less is not tested
+constexpr double kSamplingErrors = 2.5;   // standard errors
+constexpr double kOf95 = 1.96;            // standard errors in a 95 % half-width
+
+using Key = std::pair<std::string, std::string>;
+
+struct Part {
+  Measure HeapChange::*measure;
+  bool live;
+  bool objects;
+};
+constexpr Part kParts[] = {{&HeapChange::allocated, false, false},
+                           {&HeapChange::objects, false, true},
+                           {&HeapChange::live, true, false}};
+
+bool is_finding(Outcome outcome) {
+  return outcome == Outcome::higher || outcome == Outcome::lower;
+}
+
+class HeapSearch {
+ public:
+  explicit HeapSearch(const Comparison& comparison) : comparison_(comparison) {
+    for (const Side* side : {&comparison.base, &comparison.next}) {
+      for (const RunValues& run : side->runs) runs_.push_back(&run);
+    }
+  }
+
+  HeapChanges run(size_t most) {
+    HeapChanges out;
+    bool all = std::ranges::all_of(runs_, [](const RunValues* run) { return run->heap.present; });
+    if (!all) return out;
+    measure_sites();
+    decide();
+    out.tested = sites_.size();
+    for (Site& site : sites_) {
+      if (site.shown) out.changes.push_back(std::move(site.change));
+    }
+    std::ranges::stable_sort(out.changes, std::greater{},
+                             [&](const HeapChange& change) { return weight(change); });
+    if (out.changes.size() > most) out.changes.resize(most);
+    return out;
+  }
+
+ private:
+  struct Site {
+    Key key;
+    HeapChange change;
+    bool shown = false;
+  };
+
+  static const HeapAmount& amount(const HeapSiteValues& site, bool live) {
+    return live ? site.live : site.allocated;
+  }
+  // What lives is a level; what is allocated is divided like time.
+  double divided_by(const RunValues& run, const Part& part) const {
+    Per per = comparison_.per == Per::share ? Per::second : comparison_.per;
+    return part.live ? 1 : std::max(1e-9, divisor(run, per));
+  }
+  double value(const RunValues& run, const Key& key, const Part& part) const {
+    auto site = run.heap.sites.find(key);
+    if (site == run.heap.sites.end()) return 0;
+    const HeapAmount& of = amount(site->second, part.live);
+    return (part.objects ? of.objects : of.bytes) / divided_by(run, part);
+  }
+  std::vector<double> values(const Side& side, const Key& key, const Part& part) const {
+    std::vector<double> out;
+    for (const RunValues& run : side.runs) out.push_back(value(run, key, part));
+    return out;
+  }
+
+  // Of the side's own whole, live or allocated, whichever is more.
+  double share(const Side& side, const Key& key) const {
+    double live = 0, allocated = 0, all_live = 0, all_allocated = 0;
+    for (const RunValues& run : side.runs) {
+      all_live += run.heap.live.bytes;
+      all_allocated += run.heap.allocated.bytes;
+      auto site = run.heap.sites.find(key);
+      if (site == run.heap.sites.end()) continue;
+      live += site->second.live.bytes;
+      allocated += site->second.allocated.bytes;
+    }
+    return std::max(all_live > 0 ? live / all_live : 0,
+                    all_allocated > 0 ? allocated / all_allocated : 0);
+  }
+
+  void measure_sites() {
+    std::set<Key> keys;
+    for (const RunValues* run : runs_) {
+      for (const auto& [key, site] : run->heap.sites) keys.insert(key);
+    }
+    for (const Key& key : keys) {
+      double base = share(comparison_.base, key), next = share(comparison_.next, key);
+      if (std::max(base, next) < kSmallestShare) continue;
+      Site site;
+      site.key = key;
+      site.change.function = key.first;
+      site.change.module = key.second;
+      if (base == 0) site.change.kind = ChangeKind::appeared;
+      if (next == 0) site.change.kind = ChangeKind::vanished;
+      place(site);
+      for (const Part& part : kParts) {
+        site.change.*part.measure = make_measure(
+            "", "", part.objects ? "objects" : "B", values(comparison_.base, key, part),
+            values(comparison_.next, key, part), least(key, part));
+      }
+      sites_.push_back(std::move(site));
+    }
+  }
+
+  // Where it is now; where it was, when it is gone.
+  void place(Site& site) const {
+    for (const RunValues* run : runs_) {
+      auto found = run->heap.sites.find(site.key);
+      if (found == run->heap.sites.end()) continue;
+      site.change.file = found->second.file;
+      site.change.line = found->second.line;
+    }
+  }
+
+  // What was not seen at all may still have been half a sample.
+  double least(const Key& key, const Part& part) const {
+    const RunValues& first = *runs_.front();
+    double half = std::max(1.0, first.heap.rate_bytes) / 2 / divided_by(first, part);
+    if (!part.objects) return half;
+    double bytes = 0, objects = 0;
+    for (const RunValues* run : runs_) {
+      auto site = run->heap.sites.find(key);
+      if (site == run->heap.sites.end()) continue;
+      bytes += site->second.allocated.bytes;
+      objects += site->second.allocated.objects;
+    }
+    return bytes > 0 ? half * objects / bytes : half;
+  }
+
+  bool beyond_sampling_error(const Site& site, const Part& part) const {
+    auto error = [&](const RunValues& run) {
+      auto found = run.heap.sites.find(site.key);
+      if (found == run.heap.sites.end()) return 0.0;
+      const HeapAmount& of = amount(found->second, part.live);
+      return (part.objects ? of.objects_error : of.bytes_error) / divided_by(run, part) / kOf95;
+    };
+    const Measure& measure = site.change.*part.measure;
+    double one = std::hypot(error(*runs_.front()), error(*runs_.back()));
+    return std::abs(measure.next - measure.base) > kSamplingErrors * one &&
+           std::abs(std::log(measure.ratio)) > std::log1p(kSmallestFloor);
+  }
+
+  void decide() {
+    std::vector<double> p;
+    for (const Site& site : sites_) {
+      for (const Part& part : kParts) p.push_back((site.change.*part.measure).p);
+    }
+    std::vector<double> adjusted = benjamini_hochberg(p);
+    size_t asked = 0;
+    for (Site& site : sites_) {
+      for (const Part& part : kParts) {
+        Measure& measure = site.change.*part.measure;
+        measure.p = adjusted[asked++];
+        measure.outcome =
+            comparison_.descriptive ? Outcome::descriptive : outcome_of(measure, kHeapLevel, false);
+        site.shown = site.shown || is_finding(measure.outcome) ||
+                     (comparison_.descriptive && beyond_sampling_error(site, part));
+      }
+    }
+  }
+
+  // Of the whole, live or allocated, by which it changed.
+  double weight(const HeapChange& change) const {
+    auto part = [&](const Measure& measure, bool live) {
+      double whole = 0;
+      for (const Side* side : {&comparison_.base, &comparison_.next}) {
+        double sum = 0;
+        for (const RunValues& run : side->runs)
+          sum += (live ? run.heap.live : run.heap.allocated).bytes /
+                 divided_by(run, live ? kParts[2] : kParts[0]);
+        whole = std::max(whole, sum / static_cast<double>(side->runs.size()));
+      }
+      return whole > 0 ? std::abs(measure.next - measure.base) / whole : 0;
+    };
+    return std::max(part(change.allocated, false), part(change.live, true));
+  }
+
+  const Comparison& comparison_;
+  std::vector<const RunValues*> runs_;
+  std::vector<Site> sites_;
+};
+
+}  // namespace
+
+HeapChanges heap_changes(const Comparison& comparison, size_t most) {
+  return HeapSearch(comparison).run(most);
+}
+
+}  // namespace assay::analysis

@@ -1,0 +1,41 @@
+// SwitchCounter: how often the target's threads gave up the CPU, and how often it was taken away.
+//
+// In: threads. Out: counts since open(), of those threads and of all that they create, whether they
+// still live or not: the kernel's tracepoint of a switch, counted twice with a filter by the state
+// that the thread was left in. Threads: one owner. Failures: a kernel that does not let tracepoints
+// be counted; /proc has the numbers of living threads then.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "capture/stat/syscall_counter.h"
+#include "os/counter_kernel.h"
+
+namespace assay::capture {
+
+struct SwitchCounts {
+  uint64_t voluntary = 0, involuntary = 0;
+};
+
+class SwitchCounter {
+ public:
+  static Result<SwitchCounter> open(os::CounterKernel& kernel, const std::vector<pid_t>& tids,
+                                    TracepointNumber number);
+  SwitchCounts read() const;
+
+ private:
+  explicit SwitchCounter(os::CounterKernel& kernel) : kernel_(&kernel) {}
+  Result<void> add(uint64_t tracepoint, pid_t tid, const char* filter, std::vector<UniqueFd>& to);
+  uint64_t sum(const std::vector<UniqueFd>& events) const;
+
+  os::CounterKernel* kernel_;
+  std::vector<UniqueFd> voluntary_, involuntary_;
+};
+
+// With the machine's own numbers of tracepoints.
+Result<SwitchCounter> open_switch_counter(const std::vector<pid_t>& tids);
+
+}  // namespace assay::capture

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""What a wrong command line is told, and how wide a table gets.
+
+usage: usage_test.py ASSAY
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+ASSAY = sys.argv[1]
+FAILED = []
+
+
+def run(*words):
+    return subprocess.run([ASSAY, *words], capture_output=True, text=True, timeout=120)
+
+
+def check(what, condition, shown=""):
+    if not condition:
+        FAILED.append(what)
+        print(f"FAILED: {what}\n{shown}")
+
+
+def refused(what, words, *wanted):
+    done = run(*words)
+    check(what, done.returncode == 2 and all(text in done.stderr for text in wanted), done.stderr)
+
+
+def tables(directory):
+    folded = os.path.join(directory, "wide.folded")
+    name = "ns::function<" + "x" * 5000 + ">"
+    with open(folded, "w") as file:
+        file.write(f"main;{name} 100\n")
+    path = os.path.join(directory, "wide.assay")
+    check("import", run("import", folded, "-o", path).returncode == 0)
+    query = "SELECT leaf, count(*) FROM samples GROUP BY 1"
+    table = run("sql", path, query)
+    check("a table is not as wide as its widest name",
+          table.returncode == 0 and max(map(len, table.stdout.splitlines())) < 120, table.stdout[:300])
+    for form in ("tsv", "json"):
+        check(f"{form} is whole", name in run("sql", path, query, "--format", form).stdout)
+
+
+def main():
+    refused("a pid that is no number", ["record", "--pid", "abc"], "--pid", "'abc' is not a whole number")
+    refused("a port that is too large", ["stat", "--port", "70000"], "--port", "70000 is not between 1 and 65535")
+    refused("a misspelt command", ["recrod", "--pid", "1"], "no command recrod", "assay record")
+    refused("a command that is none", ["frobnicate"], "no command frobnicate", "assay --help")
+    with tempfile.TemporaryDirectory() as directory:
+        tables(directory)
+    return 1 if FAILED else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
