@@ -28,7 +28,7 @@ namespace {
 
 constexpr uint64_t kSettlingNs = 3'000'000'000;  // how long calls under way may still bind a slot
 constexpr uint64_t kRescanNs = 200'000'000;
-constexpr int kNoWaitMs = 0, kWaitMs = 50, kForkWaitMs = 100;
+constexpr int kNoWaitMs = 0, kWaitMs = 50, kForkWaitMs = 1000;
 
 std::atomic<bool> is_changing{false};  // one attacher, detacher or rescan at a time
 std::atomic<bool> is_attached{false};  // slots are patched

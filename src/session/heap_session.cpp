@@ -142,7 +142,12 @@ Result<void> HeapSession::find_target() {
   surroundings.self = getpid();
   surroundings.command = "assay heap";
   auto resolved = target::resolve(spec_, proc_, surroundings);
-  if (!resolved && launched_ && !launched_exit_) launched_exit_ = launched_->poll();
+  // A command that is about to end has no program any more, and a moment later an exit status.
+  constexpr int kLooks = 100;
+  for (int look = 0; !resolved && launched_ && !launched_exit_ && look < kLooks; ++look) {
+    launched_exit_ = launched_->poll();
+    if (!launched_exit_) usleep(10'000);
+  }
   if (!resolved) return std::unexpected(resolved.error());
   resolved_ = std::move(*resolved);
   return {};

@@ -237,6 +237,15 @@ TEST(Heap, AKilledAssayLeavesATargetThatCanBeProfiledAgain) {
   EXPECT_EQ(target.wait().exit_code, 0);
 }
 
+// Until somebody traces the target; not for ever.
+void wait_for_tracer(pid_t pid) {
+  for (int look = 0; look < 10'000; ++look) {
+    auto status = os::ProcFs().status(pid);
+    if (!status || status->tracer != 0) return;
+    usleep(20);
+  }
+}
+
 // Killed at any moment of attaching, Assay leaves a target that lives: what stands in it is put
 // back by somebody who is not killed.
 class KilledWhileAttaching : public testing::TestWithParam<const char*> {};
@@ -252,10 +261,16 @@ TEST_P(KilledWhileAttaching, LeavesTheTargetUnharmed) {
     Background killed({assay(), "heap", "-q", "-o", run_file("killed" + std::to_string(i)), "--for",
                        "60s", "--pid", pid});
     random = random * 1664525 + 1013904223;
-    usleep(2'000 + random % 60'000);  // starting, looking at the program, attaching, sampling
+    if (i % 3 == 0) {
+      usleep(2'000 + random % 60'000);  // starting, looking at the program, attaching, sampling
+    } else {
+      wait_for_tracer(target.pid());
+      usleep(random % 2'000);  // a breakpoint stands, or a thread makes its calls
+    }
     killed.signal(SIGKILL);
     killed.wait();
     ASSERT_EQ(kill(target.pid(), 0), 0) << "gone after " << i << " kills";
+    ASSERT_NE(os::ProcFs().stat(target.pid())->state, 'Z') << "dead after " << i << " kills";
   }
   usleep(500'000);
   target.signal(SIGTERM);

@@ -33,7 +33,7 @@ class Scale : public testing::Test {
 
 // Loss is said; what is not said to be lost is there: every thread, its time, its waits.
 TEST_F(Scale, TwoThousandThreads) {
-  Background target({program("many_threads"), "--count", "2000", "--for", "60", "--announce"});
+  Background target({program("many_threads"), "--count", "2000", "--for", "300", "--announce"});
   target.read_line();
   std::string path = record("many_threads", target);
   target.signal(SIGTERM);
