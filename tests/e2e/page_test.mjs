@@ -146,9 +146,14 @@ test("search: share and marked frames", async ({ browser, served, known }) => {
   await page.key("Enter");
   assert.match(await hash(page), /search=/);
   await page.eval(`document.activeElement.blur()`);
-  await page.key("n");
   const selected = `document.querySelector('#flame-path [aria-selected="true"]')?.innerText ?? ""`;
-  await page.until(`(${selected}).includes(${JSON.stringify(known)})`);
+  const found = `(${selected}).includes(${JSON.stringify(known)})`;
+  // The graph of the search may still be on its way when the key comes: then there is nothing to step to yet.
+  for (let look = 0; look < 50 && !(await page.eval(found)); look++) {
+    await page.key("n");
+    await new Promise((resume) => setTimeout(resume, 100));
+  }
+  await page.until(found);
   await page.eval(`document.querySelector("#search").focus()`);
   await page.key("Escape");
   await page.until(`!location.hash.includes("search=")`);

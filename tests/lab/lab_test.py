@@ -300,7 +300,7 @@ def test_runner(build):
                           capture_output=True, text=True, timeout=120)
     if "perf_event" in done.stdout:
         raise Skip(done.stdout.strip())
-    expect(done.returncode == 0 and "expected concurrency-limited" in done.stdout,
+    expect(done.returncode == 0 and "expected underloaded" in done.stdout,
            done.stdout + done.stderr)
     for wrong in (["no_such_scenario"], [], ["--seconds", "0", "--all"]):
         done = subprocess.run([run, *wrong], capture_output=True, text=True, timeout=60)
