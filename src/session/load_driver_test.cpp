@@ -123,7 +123,7 @@ TEST_F(LoadIntoRun, TheFirstPointStandsWhereItsCountsAreOf) {
 
 TEST_F(LoadIntoRun, ACommandIsRestartedAndItsGroupEnds) {
   LoadRequest request;
-  request.what = "sleep 1000 & echo pid $!; sleep 0.05";
+  request.what = "sleep 1000 & echo pid $!; sleep 0.25";
   auto driver = LoadDriver::create(request);
   ASSERT_TRUE(driver);
   ASSERT_TRUE((*driver)->start());
