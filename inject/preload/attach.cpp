@@ -46,13 +46,13 @@ std::atomic<int> forking{0};  // threads that are about to fork: they come next
 // False: it was not to be had in that time. Who forks goes before others.
 bool take_changing(int wait_ms, bool to_fork = false) {
   constexpr long kPauseNs = 100'000;
-  timespec pause{0, kPauseNs};
   for (long left = wait_ms * (1'000'000 / kPauseNs);; --left) {
     bool is_my_turn = to_fork || forking.load(std::memory_order_acquire) == 0;
     if (is_my_turn && !is_changing.exchange(true, std::memory_order_acquire)) return true;
     if (left <= 0) return false;
     // Not nanosleep: it would take the place of the call that an attached thread is to take up
-    // again.
+    // again. Made anew each time: the kernel leaves in it what is left of it.
+    timespec pause{0, kPauseNs};
     raw_syscall(SYS_ppoll, 0, 0, reinterpret_cast<long>(&pause));
   }
 }

@@ -165,11 +165,11 @@ void ChannelWriter::forget(bool unmap) {
 void ChannelWriter::close() {
   HeapChannelHeader* header = header_.exchange(nullptr, std::memory_order_seq_cst);
   if (!header) return;
-  timespec pause{0, 1'000'000};
   for (int ms = 0; users_.load(std::memory_order_seq_cst) != 0; ++ms) {
     if (ms == kCloseWaitsMs) return;  // somebody is still inside: the mapping stays
     // Not nanosleep: it would take the place of the call that an attached thread is to take up
-    // again.
+    // again. Made anew each time: the kernel leaves in it what is left of it.
+    timespec pause{0, 1'000'000};
     raw_syscall(SYS_ppoll, 0, 0, reinterpret_cast<long>(&pause));
   }
   raw_syscall(SYS_munmap, reinterpret_cast<long>(header), static_cast<long>(mapped_bytes_));
