@@ -1,19 +1,11 @@
 #include <algorithm>
 
-#include <unistd.h>
-
-#include "analysis/analyse.h"
 #include "base/units.h"
+#include "cli/capture_flags.h"
 #include "cli/commands.h"
-#include "cli/default_output.h"
-#include "cli/source_files.h"
 #include "cli/stop_signals.h"
-#include "cli/target_options.h"
 #include "cli/terminal.h"
-#include "report/json.h"
 #include "report/text.h"
-#include "run/reader.h"
-#include "session/cache_dir.h"
 #include "session/heap_session.h"
 
 namespace assay::cli {
@@ -46,11 +38,15 @@ std::string progress_text(const session::HeapProgress& state) {
                      format_bytes(static_cast<uint64_t>(std::max<int64_t>(0, state.live_bytes))));
 }
 
+std::string leaks_text(const analysis::Report& report, bool colour) {
+  return report::render_leaks(report, {.colour = colour});
+}
+
 class HeapCommand final : public Command {
  public:
   explicit HeapCommand(CLI::App* parser) : Command(parser) {
     parser->footer(kExamples);
-    target_.add_to(*parser);
+    flags_.add_target(*parser);
     parser->add_option("--for", duration_, "How long (default 30s; a launched command: to its end)")
         ->type_name("TIME");
     parser->add_option("--rate", rate_, "Mean bytes between sampled allocations (default 512k)")
@@ -59,16 +55,10 @@ class HeapCommand final : public Command {
         ->add_option("--snapshots", snapshots_,
                      "Note the live heap this often; growth is between them")
         ->type_name("TIME");
-    parser->add_option("-o,--output", output_, "Run file to write (default TARGET-DATE-TIME.assay)")
-        ->type_name("FILE");
-    parser->add_flag("--overwrite", options_.overwrite, "Replace the run file if it exists");
+    flags_.add_output(*parser);
     parser->add_flag("--leaks", leaks_,
                      "Print suspected leaks alone; exit status 1 if there are any");
-    parser->add_flag("--no-source", no_source_, "Keep no source text in the run file");
-    parser->add_flag("--debuginfod", options_.debuginfod,
-                     "Fetch missing debug files from the servers in DEBUGINFOD_URLS");
-    parser->add_flag("-q,--quiet", quiet_, "No progress and no report");
-    parser->add_flag("--json", json_, "Print the report as JSON");
+    flags_.add_rest(*parser);
   }
 
   int run(const Invocation& invocation) override {
@@ -77,7 +67,7 @@ class HeapCommand final : public Command {
       return kWrongUsage;
     }
     install_stop_signals();
-    ProgressLine line(!quiet_);
+    ProgressLine line(!flags_.quiet());
     auto outcome = session::profile_heap(
         options_, stop_requested(),
         [&](const session::HeapProgress& state) { line.show(progress_text(state)); });
@@ -88,14 +78,9 @@ class HeapCommand final : public Command {
 
  private:
   Result<void> prepare(const Invocation& invocation) {
-    auto spec = target_.spec(invocation.launched_command);
-    if (!spec) return std::unexpected(spec.error());
-    options_.target = *spec;
-    options_.target_text = target_.text(invocation.launched_command);
-    options_.command_line = invocation.command_line;
-    auto duration = parse_duration_ns(!duration_.empty()      ? duration_
-                                      : spec->command.empty() ? "30s"
-                                                              : "0");
+    if (auto filled = flags_.fill(invocation, options_); !filled) return filled;
+    const char* usual = options_.target.command.empty() ? "30s" : "0";
+    auto duration = parse_duration_ns(duration_.empty() ? usual : duration_);
     if (!duration) return std::unexpected(duration.error());
     if (!duration_.empty() && *duration == 0) return fail("--for 0 would sample nothing");
     auto snapshots = parse_duration_ns(snapshots_);
@@ -105,9 +90,6 @@ class HeapCommand final : public Command {
     options_.duration_ns = *duration;
     options_.sampling.snapshot_ns = *snapshots;
     options_.sampling.rate_bytes = *rate;
-    options_.source = !no_source_;
-    options_.output = output_.empty() ? default_output(options_.target_text) : output_;
-    options_.cache_dir = session::default_cache_dir();
     return {};
   }
 
@@ -119,7 +101,7 @@ class HeapCommand final : public Command {
           "{} ended before its heap could be looked at: nothing was sampled, and there is no run "
           "file\n",
           options_.target.command.front());
-    } else if (outcome.allocations == 0 && !quiet_) {
+    } else if (outcome.allocations == 0 && !flags_.quiet()) {
       say(stderr,
           "nothing was sampled: the target allocated little or nothing in that time (one sample is "
           "taken per {} on average)\n  try: --rate {}, a longer --for, or some load on it\n",
@@ -132,50 +114,28 @@ class HeapCommand final : public Command {
     explain_nothing(outcome);
     if (outcome.ended_at_once) return code;
     if (outcome.write_error) code = print_error(*outcome.write_error);
-    if (!quiet_) {
+    if (!flags_.quiet()) {
       int shown = show_report();
       if (code == kDone) code = shown;
-      for (const session::HeapHold& hold : outcome.holds)
-        say(stderr, "{}\n", session::to_text(hold));
-      say(stderr, "run file: {}   (assay report {})\n", options_.output, options_.output);
+      flags_.show_end(options_.output, outcome.holds);
     }
     return code;
   }
 
   int show_report() {
-    auto reader = run::Reader::open(options_.output);
-    if (!reader) return print_error(reader.error());
-    analysis::Options options;
-    options.run_path = options_.output;
-    options.source = source_lines(**reader);
-    auto report = analysis::analyse(**reader, options);
+    auto report = flags_.show_report(options_.output, leaks_ ? leaks_text : whole_report);
     if (!report) return print_error(report.error());
-    if (json_) {
-      say(stdout, "{}\n", report::render_json(*report));
-      return kDone;
-    }
-    report::Style style;
-    style.colour = wants_colour(STDOUT_FILENO);
-    if (!leaks_) {
-      say(stdout, "{}", report::render_text(*report, style));
-      return kDone;
-    }
-    say(stdout, "{}", report::render_leaks(*report, style));
     bool any = std::any_of(report->heap.sites.begin(), report->heap.sites.end(),
                            [](const analysis::HeapSite& site) { return site.leaks; });
-    return any ? kFailed : kDone;
+    return leaks_ && any ? kFailed : kDone;
   }
 
-  TargetOptions target_;
+  CaptureFlags flags_;
   session::HeapOptions options_;
   std::string duration_;
   std::string rate_ = "512k";
   std::string snapshots_ = "0";
-  std::string output_;
   bool leaks_ = false;
-  bool no_source_ = false;
-  bool quiet_ = false;
-  bool json_ = false;
 };
 
 }  // namespace

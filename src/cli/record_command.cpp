@@ -3,22 +3,15 @@
 #include <filesystem>
 
 #include <fmt/core.h>
-#include <unistd.h>
 
-#include "analysis/analyse.h"
 #include "base/units.h"
+#include "cli/capture_flags.h"
 #include "cli/commands.h"
-#include "cli/default_output.h"
 #include "cli/out_dir.h"
-#include "cli/source_files.h"
 #include "cli/stop_signals.h"
-#include "cli/target_options.h"
 #include "cli/terminal.h"
 #include "cli/usage.h"
-#include "report/json.h"
-#include "report/text.h"
 #include "run/reader.h"
-#include "session/cache_dir.h"
 #include "session/recorder.h"
 
 namespace assay::cli {
@@ -75,7 +68,7 @@ class RecordCommand final : public Command {
  public:
   explicit RecordCommand(CLI::App* parser) : Command(parser) {
     parser->footer(kExamples);
-    target_.add_to(*parser);
+    flags_.add_target(*parser);
     parser
         ->add_option("--for", duration_,
                      "How long: 500ms, 30s, 2m (default 30s; with -- until the command ends)")
@@ -98,8 +91,7 @@ class RecordCommand final : public Command {
     parser->add_option("--freq", frequency_, "On-CPU samples per second and CPU (default 99)")
         ->check(whole_number(1, 100000))
         ->type_name("HZ");
-    parser->add_option("-o,--output", output_, "Run file to write (default TARGET-DATE-TIME.assay)")
-        ->type_name("FILE");
+    flags_.add_output(*parser);
     parser
         ->add_option("--out-dir", out_dir_,
                      "Write run.assay, the report and per process .oncpu/.offcpu .folded and .svg "
@@ -115,7 +107,6 @@ class RecordCommand final : public Command {
         ->add_option("--heap-rate", heap_rate_,
                      "With --heap: mean bytes between sampled allocations (default 512k)")
         ->type_name("BYTES");
-    parser->add_flag("--overwrite", options_.overwrite, "Replace the run file if it exists");
     parser->add_flag("--counters", options_.counters,
                      "Count cycles, instructions, branches and caches, too (dearer switches)");
     parser->add_flag("--no-wakeups", no_wakeups_,
@@ -125,11 +116,7 @@ class RecordCommand final : public Command {
         "Follow the target's threads instead of all CPUs: for machines with busy neighbours");
     parser->add_flag("--unprivileged", options_.unprivileged,
                      "Capture as an ordinary user would, even as root");
-    parser->add_flag("--no-source", no_source_, "Keep no source text in the run file");
-    parser->add_flag("--debuginfod", options_.debuginfod,
-                     "Fetch missing debug files from the servers in DEBUGINFOD_URLS");
-    parser->add_flag("-q,--quiet", quiet_, "No progress and no report");
-    parser->add_flag("--json", json_, "Print the report as JSON");
+    flags_.add_rest(*parser);
   }
 
   int run(const Invocation& invocation) override {
@@ -138,7 +125,7 @@ class RecordCommand final : public Command {
       return kWrongUsage;
     }
     install_stop_signals();
-    ProgressLine line(!quiet_);
+    ProgressLine line(!flags_.quiet());
     auto outcome = session::record(
         options_, stop_requested(),
         [&](const session::RecordProgress& state) { line.show(progress_text(state)); });
@@ -149,13 +136,9 @@ class RecordCommand final : public Command {
 
  private:
   Result<void> prepare(const Invocation& invocation) {
-    auto spec = target_.spec(invocation.launched_command);
-    if (!spec) return std::unexpected(spec.error());
-    options_.target = *spec;
-    options_.target_text = target_.text(invocation.launched_command);
-    options_.command_line = invocation.command_line;
+    if (auto filled = flags_.fill(invocation, options_); !filled) return filled;
     bool driven = !options_.load.what.empty();
-    bool to_its_end = !spec->command.empty() && !driven;  // a server under load has none
+    bool to_its_end = !options_.target.command.empty() && !driven;  // a server under load has none
     std::string duration = duration_.empty() ? (to_its_end ? "0" : "30s") : duration_;
     auto duration_ns = parse_duration_ns(duration);
     if (!duration_ns) return std::unexpected(duration_ns.error());
@@ -165,7 +148,7 @@ class RecordCommand final : public Command {
     if (!ready_ns) return std::unexpected(ready_ns.error());
     if (!driven && !options_.load.ready_url.empty()) return fail("--ready goes with --load");
     options_.load.ready_timeout_ns = *ready_ns;
-    options_.load.ready_port = spec->port;
+    options_.load.ready_port = options_.target.port;
     if (!duration_.empty() && *duration_ns == 0) return fail("--for 0 would record nothing");
     options_.duration_ns = *duration_ns;
     options_.warmup_ns = *warmup_ns;
@@ -181,16 +164,13 @@ class RecordCommand final : public Command {
       options_.heap->rate_bytes = *rate;
       options_.heap->alone = false;
     }
-    options_.source = !no_source_;
     if (const char* check = getenv("ASSAY_BPF_CHECK")) options_.bpf_check = wanted_check(check);
-    options_.output = output_.empty() ? default_output(options_.target_text) : output_;
     if (!out_dir_.empty()) {
       std::error_code error;
       std::filesystem::create_directories(out_dir_, error);
       if (error) return fail("cannot make {}: {}", out_dir_, error.message());
-      if (output_.empty()) options_.output = out_dir_ + "/run.assay";
+      if (!flags_.names_output()) options_.output = out_dir_ + "/run.assay";
     }
-    options_.cache_dir = session::default_cache_dir();
     return {};
   }
 
@@ -202,12 +182,12 @@ class RecordCommand final : public Command {
       if (code == kDone) code = written;
     }
     if (getenv("ASSAY_BPF_CHECK") != nullptr) say(stderr, "{}", session::to_text(outcome.bpf));
-    if (!quiet_) {
-      int shown = show_report();
-      if (code == kDone) code = shown;
-      for (const session::HeapHold& hold : outcome.holds)
-        say(stderr, "{}\n", session::to_text(hold));
-      say(stderr, "run file: {}   (assay report {})\n", options_.output, options_.output);
+    if (!flags_.quiet()) {
+      if (auto shown = flags_.show_report(options_.output); !shown) {
+        int failed = print_error(shown.error());
+        if (code == kDone) code = failed;
+      }
+      flags_.show_end(options_.output, outcome.holds);
     }
     return code;
   }
@@ -217,43 +197,21 @@ class RecordCommand final : public Command {
     if (!reader) return print_error(reader.error());
     auto paths = write_out_dir(**reader, options_.output, out_dir_);
     if (!paths) return print_error(paths.error());
-    if (!quiet_) say(stderr, "{} files in {}\n", paths->size() + 1, out_dir_);
+    if (!flags_.quiet()) say(stderr, "{} files in {}\n", paths->size() + 1, out_dir_);
     return kDone;
   }
 
-  int show_report() {
-    auto reader = run::Reader::open(options_.output);
-    if (!reader) return print_error(reader.error());
-    analysis::Options options;
-    options.run_path = options_.output;
-    options.source = source_lines(**reader);
-    auto report = analysis::analyse(**reader, options);
-    if (!report) return print_error(report.error());
-    if (json_) {
-      say(stdout, "{}\n", report::render_json(*report));
-    } else {
-      report::Style style;
-      style.colour = wants_colour(STDOUT_FILENO);
-      say(stdout, "{}", report::render_text(*report, style));
-    }
-    return kDone;
-  }
-
-  TargetOptions target_;
+  CaptureFlags flags_;
   session::RecordOptions options_;
   std::string duration_;
   std::string warmup_;
   std::string ready_timeout_ = "30s";
-  std::string output_;
   std::string out_dir_;
   std::string backend_ = "auto";
   std::string heap_rate_ = "512k";
   int frequency_ = 99;
   bool heap_ = false;
   bool no_wakeups_ = false;
-  bool no_source_ = false;
-  bool quiet_ = false;
-  bool json_ = false;
 };
 
 }  // namespace

@@ -15,22 +15,13 @@
 #include "base/result.h"
 #include "model/run_info.h"
 #include "os/launch.h"
+#include "session/capture_options.h"
 #include "session/heap_capture.h"
-#include "target/target.h"
 
 namespace assay::session {
 
-struct HeapOptions {
-  target::TargetSpec target;
-  std::string target_text;
-  std::string command_line;
-  int64_t duration_ns = 30'000'000'000;  // 0: until stopped or the target ends
+struct HeapOptions : CaptureOptions {
   HeapSampling sampling;
-  std::string output;
-  bool overwrite = false;
-  bool source = true;
-  bool debuginfod = false;
-  std::string cache_dir;
 };
 
 struct HeapProgress {

@@ -22,23 +22,17 @@
 #include "model/run_info.h"
 #include "os/launch.h"
 #include "session/bpf_backend.h"
+#include "session/capture_options.h"
 #include "session/heap_capture.h"
 #include "session/load_driver.h"
-#include "target/target.h"
 
 namespace assay::session {
 
 enum class Backend : uint8_t { automatic, bpf, perf };
 
-struct RecordOptions {
-  target::TargetSpec target;
-  std::string target_text;  // as the user wrote it, for the run's header
-  std::string command_line;
-  int64_t duration_ns = 30'000'000'000;  // 0: until stopped or the target ends
+struct RecordOptions : CaptureOptions {
   int64_t warmup_ns = 0;
   int frequency_hz = 99;
-  std::string output;
-  bool overwrite = false;
   bool wakeups = true;
   Backend backend = Backend::automatic;
   bool stop_launched = false;  // a launched command ends with the capture, load or not
@@ -47,11 +41,8 @@ struct RecordOptions {
   BpfCheck bpf_check;         // for tests of the BPF backend
   bool per_task = false;      // follow the target's threads even where whole CPUs could be sampled
   bool unprivileged = false;  // behave as if no privilege were there (for tests and comparisons)
-  bool source = true;         // keep the text of hot source lines in the run
-  bool debuginfod = false;    // ask the servers in DEBUGINFOD_URLS for missing debug files
   std::optional<HeapSampling> heap;  // sample allocations as well
   LoadRequest load;                  // what drives the target meanwhile; empty: nothing
-  std::string cache_dir;             // unwind tables and symbols by build id; empty: none
 };
 
 struct RecordProgress {

@@ -1,0 +1,23 @@
+// What every capture is told, of time or of the heap: whom, for how long, and into which file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "target/target.h"
+
+namespace assay::session {
+
+struct CaptureOptions {
+  target::TargetSpec target;
+  std::string target_text;  // as the user wrote it, for the run's header
+  std::string command_line;
+  int64_t duration_ns = 30'000'000'000;  // 0: until stopped or the target ends
+  std::string output;
+  bool overwrite = false;
+  bool source = true;       // keep the text of hot source lines in the run
+  bool debuginfod = false;  // ask the servers in DEBUGINFOD_URLS for missing debug files
+  std::string cache_dir;    // unwind tables and symbols by build id; empty: none
+};
+
+}  // namespace assay::session
