@@ -218,11 +218,11 @@ ordered_json to_json(const analysis::HeapChange& change, analysis::Per per) {
 
 std::string render_comparison_text(const Comparison& comparison, const Style& style) {
   TextPage page(style);
-  page.line(page.ink(Ink::bold, printable(comparison.sentence)));
+  page.paragraph("", comparison.sentence, 0, Ink::bold);
   page.line(fmt::format("base  {}", printable(runs_text(comparison.base))));
   page.line(fmt::format("new   {}", printable(runs_text(comparison.next))));
   if (!comparison.verdict_change.empty())
-    page.line(page.ink(Ink::bold, printable(comparison.verdict_change)));
+    page.paragraph("", comparison.verdict_change, 0, Ink::bold);
   std::string before = verdict_text(comparison.base_verdict);
   std::string after = verdict_text(comparison.next_verdict);
   if (!before.empty()) page.paragraph("was   ", before, 6);

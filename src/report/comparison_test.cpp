@@ -1,5 +1,7 @@
 #include "report/comparison.h"
 
+#include <sstream>
+
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
@@ -56,6 +58,19 @@ TEST(ComparisonText, CategoriesKeepWhatTellsThemApart) {
   comparison.base.runs.resize(2);
   comparison.next.runs.resize(2);
   EXPECT_THAT(render_comparison_text(comparison, {}), HasSubstr("(libraries)"));
+}
+
+TEST(ComparisonText, LongSentencesAreWrapped) {
+  Comparison comparison;
+  comparison.base.runs.resize(2);
+  comparison.next.runs.resize(2);
+  for (int i = 0; i < 40; ++i) comparison.sentence += "word ";
+  std::istringstream lines(render_comparison_text(comparison, {.colour = false, .width = 100}));
+  std::string first, second;
+  std::getline(lines, first);
+  std::getline(lines, second);
+  EXPECT_LE(first.size(), 100U);
+  EXPECT_THAT(second, ::testing::StartsWith("word"));
 }
 
 TEST(ComparisonHeap, IsInEveryFormat) {

@@ -119,14 +119,14 @@ void TextPage::phrases(std::string_view first, const std::vector<std::string>& p
   line(current);
 }
 
-void TextPage::paragraph(std::string_view first, std::string_view text, int indent) {
+void TextPage::paragraph(std::string_view first, std::string_view text, int indent, Ink lines) {
   std::string current(first), words = printable(text);
   bool fresh = true;
   for (size_t at = 0; at < words.size();) {
     size_t end = std::min(words.find(' ', at), words.size());
     std::string word = elide_middle(std::string_view(words).substr(at, end - at), width_ - indent);
     if (!fresh && display_width(current) + 1 + display_width(word) > width_) {
-      line(current);
+      line(ink(lines, current));
       current = std::string(static_cast<size_t>(indent), ' ');
       fresh = true;
     }
@@ -134,7 +134,7 @@ void TextPage::paragraph(std::string_view first, std::string_view text, int inde
     fresh = false;
     at = end + 1;
   }
-  line(current);
+  line(ink(lines, current));
 }
 
 void TextPage::frame(const StackLine& shown) {

@@ -24,7 +24,8 @@ class TextPage {
   // Phrases joined by " · ", wrapped, each line after `indent` columns, the first after `first`.
   void phrases(std::string_view first, const std::vector<std::string>& phrases, int indent);
   // Words wrapped at spaces, printable, each line after the first indented.
-  void paragraph(std::string_view first, std::string_view text, int indent);
+  void paragraph(std::string_view first, std::string_view text, int indent,
+                 Ink lines = Ink::plain);
   // One stack, leaf first: kernel frames on one line, recursion once, long middles elided.
   void stack(const std::vector<analysis::FrameText>& frames, size_t max_lines);
   std::string take() { return std::move(out_); }

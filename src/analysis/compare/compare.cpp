@@ -12,6 +12,7 @@
 #include "analysis/compare/measure.h"
 #include "analysis/compare/measures.h"
 #include "analysis/compare/run_speeds.h"
+#include "analysis/compare/sentence.h"
 #include "analysis/compare/side_verdict.h"
 #include "analysis/compare/statistics.h"
 
@@ -49,41 +50,6 @@ double same_side_noise(const Comparison& comparison) {
 
 std::string percent_change(const Measure& measure) {
   return fmt::format("{:+.1f} %", (measure.ratio - 1) * 100);
-}
-
-const Measure* main_measure(const Comparison& comparison) {
-  for (const Measure& measure : comparison.measures) {
-    if (measure.id.starts_with("cpu_per") || measure.id.starts_with("user_per")) return &measure;
-  }
-  // Profiles of the heap alone.
-  for (const Measure& measure : comparison.measures) {
-    if (measure.id.starts_with("heap_allocated")) return &measure;
-  }
-  return nullptr;
-}
-
-std::string sentence_of(const Comparison& comparison) {
-  const Measure* cpu = main_measure(comparison);
-  if (cpu == nullptr) return "The runs hold no CPU time to compare.";
-  std::string what = cpu->name + " per " + std::string(per_name(comparison.per));
-  switch (cpu->outcome) {
-    case Outcome::higher:
-    case Outcome::lower:
-      return fmt::format("{} changed by {} (95 % interval {:+.1f} to {:+.1f} %).", what,
-                         percent_change(*cpu), (cpu->low - 1) * 100, (cpu->high - 1) * 100);
-    case Outcome::no_change:
-      return fmt::format("{} did not change: the difference is certainly within ±{:.1f} %.", what,
-                         comparison.no_change_within * 100);
-    case Outcome::undecided:
-      return fmt::format(
-          "{}: no change shown ({}), but these runs cannot exclude one ({:+.1f} to {:+.1f} %).",
-          what, percent_change(*cpu), (cpu->low - 1) * 100, (cpu->high - 1) * 100);
-    case Outcome::descriptive:
-      return fmt::format(
-          "{}: {}. With one run on a side this describes those runs; it does not show a change.",
-          what, percent_change(*cpu));
-  }
-  return "";
 }
 
 void measure_speeds(const UnionTree& tree, Comparison& comparison) {
