@@ -1,7 +1,16 @@
 // The load of bench/inproc: a fixed amount of work, so that the CPU time it takes is the measure.
 //
-// Two threads compute through 24 frames, allocate, and take a mutex that is mostly free. Prints the
-// CPU time of the whole process in nanoseconds; whatever profiles from inside is part of it.
+// Two threads compute through 24 frames, allocate, and take a mutex that is mostly free.
+//
+//   inproc_bench_workload WORK                 prints the CPU time of the whole process in
+//   nanoseconds;
+//                                              whatever profiles from inside is part of it
+//   inproc_bench_workload WORK PAIRS HZ        with libassay loaded: does the work twice a pair,
+//   with and
+//                                              without a CPU profile, in the order - + + - …;
+//                                              prints the CPU times of each pair, without first.
+//                                              The two halves are a moment apart, so a machine that
+//                                              changes its speed hits both.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -9,6 +18,8 @@
 #include <thread>
 #include <vector>
 
+#include <assay/assay.h>
+#include <dlfcn.h>
 #include <time.h>
 
 namespace {
@@ -38,15 +49,54 @@ void run(int rounds) {
   }
 }
 
+long cpu_ns() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return used.tv_sec * 1'000'000'000 + used.tv_nsec;
+}
+
+long cost_of_work(int rounds) {
+  long begin = cpu_ns();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) threads.emplace_back(run, rounds);
+  for (std::thread& thread : threads) thread.join();
+  return cpu_ns() - begin;
+}
+
+int discard(void*, const void*, size_t) {
+  return 0;
+}
+
+// Starting and stopping are not part of the measure: they happen once in a profile of half a
+// minute.
+int print_pairs(int rounds, int pairs, unsigned hz) {
+  auto start = reinterpret_cast<decltype(&assay_cpu_start)>(dlsym(RTLD_DEFAULT, "assay_cpu_start"));
+  auto stop = reinterpret_cast<decltype(&assay_cpu_stop)>(dlsym(RTLD_DEFAULT, "assay_cpu_stop"));
+  if (start == nullptr || stop == nullptr) {
+    std::fputs("libassay is not loaded\n", stderr);
+    return 1;
+  }
+  assay_output nowhere{nullptr, discard, nullptr, ASSAY_GPERFTOOLS};
+  for (int pair = 0; pair < pairs; ++pair) {
+    long cost[2] = {0, 0};
+    for (int half = 0; half < 2; ++half) {
+      int on = (half + pair) % 2;
+      if (on != 0 && start(hz) != 0) return 1;
+      cost[on] = cost_of_work(rounds);
+      if (on != 0 && stop(&nowhere) != 0) return 1;
+    }
+    std::printf("%ld %ld\n", cost[0], cost[1]);
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   int rounds = argc > 1 ? std::atoi(argv[1]) : 400'000;
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 2; ++i) threads.emplace_back(run, rounds);
-  for (std::thread& thread : threads) thread.join();
-  timespec used{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-  std::printf("%ld\n", used.tv_sec * 1'000'000'000 + used.tv_nsec);
+  if (argc > 3)
+    return print_pairs(rounds, std::atoi(argv[2]), static_cast<unsigned>(std::atoi(argv[3])));
+  cost_of_work(rounds);
+  std::printf("%ld\n", cpu_ns());
   return shared_sum == 42 ? 1 : 0;
 }
