@@ -7,16 +7,8 @@
 #include <unistd.h>
 
 #include "capture/heap/injection_plan.h"
-#include "session/address_spaces.h"
-#include "session/frame_namer.h"
-#include "session/hot_source.h"
 #include "session/periodic_flush.h"
-#include "session/process_register.h"
-#include "session/stack_builder.h"
-#include "symbol/source_text.h"
-#include "symbol/symbolizer.h"
-#include "target/tracker.h"
-#include "unwind/unwinder.h"
+#include "session/stages.h"
 
 namespace assay::session {
 namespace {
@@ -40,7 +32,6 @@ class HeapSession {
   Result<void> find_target();
   Result<void> open_run();
   void build_stages();
-  void announce(pid_t pid, const model::Mapping& mapping, const model::Module& module, bool is_new);
   std::string read_until_end();
   Result<HeapOutcome> finish(const std::string& reason);
   void show(const char* phase);
@@ -55,13 +46,7 @@ class HeapSession {
   target::TargetSpec spec_ = options_.target;
   target::ResolvedTarget resolved_;
   std::unique_ptr<run::Writer> writer_;
-  std::unique_ptr<ProcessRegister> processes_;
-  std::unique_ptr<target::Tracker> tracker_;
-  std::unique_ptr<symbol::Symbolizer> symbolizer_;
-  std::unique_ptr<unwind::Unwinder> unwinder_;  // StackBuilder's; nothing is unwound here
-  std::unique_ptr<FrameNamer> namer_;
-  std::unique_ptr<AddressSpaces> spaces_;
-  std::unique_ptr<StackBuilder> stacks_;
+  std::unique_ptr<Stages> stages_;
   HotSource hot_source_;
   HeapCapture heap_;
   std::unique_ptr<PeriodicFlush> flush_;
@@ -169,37 +154,13 @@ Result<void> HeapSession::open_run() {
 }
 
 void HeapSession::build_stages() {
-  processes_ = std::make_unique<ProcessRegister>(proc_, *writer_);
-  tracker_ =
-      std::make_unique<target::Tracker>(proc_, *processes_, options_.target.include_children);
-  symbol::Options symbols;
-  symbols.cache_dir = options_.cache_dir;
-  symbols.debuginfod = options_.debuginfod;
-  symbolizer_ = symbol::Symbolizer::create(symbols);
-  unwinder_ = unwind::Unwinder::create("");
-  namer_ = std::make_unique<FrameNamer>(*symbolizer_, *writer_);
-  spaces_ = std::make_unique<AddressSpaces>(
-      proc_, [this](pid_t pid, const model::Mapping& mapping, const model::Module& module,
-                    bool is_new) { announce(pid, mapping, module, is_new); });
-  stacks_ = std::make_unique<StackBuilder>(
-      *spaces_, *unwinder_, *writer_,
-      [this](model::FrameId id, const model::Frame& frame) { namer_->add(id, frame); });
-  tracker_->adopt(resolved_, info_.window_begin_ns);
-  for (const target::ResolvedProcess& process : resolved_.processes) spaces_->load(process.pid);
-  heap_.join({proc_, *stacks_, *tracker_, *writer_, hot_source_}, *spaces_);
-  processes_->write_host_facts();
-  processes_->write_new_facts();
-}
-
-void HeapSession::announce(pid_t pid, const model::Mapping& mapping, const model::Module& module,
-                           bool is_new) {
-  if (is_new) {
-    writer_->add_module(module);
-    symbolizer_->add_module(pid, mapping, module);
-  }
-  if (mapping.end == 0) return;
-  if (const model::Process* process = tracker_->process(pid))
-    writer_->add_mapping(process->id, mapping, monotonic_ns());
+  stages_ = std::make_unique<Stages>(options_, "", proc_, *writer_);
+  stages_->tracker.adopt(resolved_, info_.window_begin_ns);
+  for (const target::ResolvedProcess& process : resolved_.processes)
+    stages_->spaces.load(process.pid);
+  heap_.join({proc_, stages_->stacks, stages_->tracker, *writer_, hot_source_}, stages_->spaces);
+  stages_->processes.write_host_facts();
+  stages_->processes.write_new_facts();
 }
 
 std::string HeapSession::read_until_end() {
@@ -216,11 +177,11 @@ std::string HeapSession::read_until_end() {
     if (launched_ && !launched_exit_) launched_exit_ = launched_->poll();
     if (now >= next_resync) {
       next_resync = now + kResyncNs;
-      tracker_->resync(now);
-      processes_->write_new_facts();
+      stages_->tracker.resync(now);
+      stages_->processes.write_new_facts();
     }
-    bool is_gone =
-        tracker_->process_count() == 0 || (launched_exit_ && tracker_->process_count() <= 1);
+    bool is_gone = stages_->tracker.process_count() == 0 ||
+                   (launched_exit_ && stages_->tracker.process_count() <= 1);
     if (is_gone) return "target exited";
     if (now >= next_show) {
       next_show = now + kShowNs;
@@ -238,12 +199,8 @@ Result<HeapOutcome> HeapSession::finish(const std::string& reason) {
   if (launched_ && !launched_exit_ && stop_)
     launched_exit_ = launched_->terminate(kLaunchedGraceNs);
   show("naming");
-  namer_->finish();
-  if (options_.source) {
-    std::vector<pid_t> pids = tracker_->pids();
-    symbol::SourceText text(pids.empty() ? 0 : *std::min_element(pids.begin(), pids.end()));
-    hot_source_.write(stacks_->frames(), stacks_->stacks(), *symbolizer_, text, *writer_);
-  }
+  stages_->namer.finish();
+  if (options_.source) stages_->keep_source({&hot_source_});
   flush_->stop();
   HeapOutcome outcome;
   outcome.allocations = heap_.evidence()->counts().allocations;

@@ -9,19 +9,15 @@
 #include "capture/counters/poller.h"
 #include "capture/perf/event_set.h"
 #include "os/capabilities.h"
-#include "session/address_spaces.h"
 #include "session/consumer.h"
 #include "session/data_names.h"
 #include "session/event_choice.h"
-#include "session/frame_namer.h"
 #include "session/heap_capture.h"
-#include "session/hot_source.h"
 #include "session/periodic_flush.h"
-#include "session/process_register.h"
 #include "session/recording.h"
 #include "session/running_target.h"
+#include "session/stages.h"
 #include "session/wait_sites.h"
-#include "target/tracker.h"
 
 namespace assay::session {
 namespace {
@@ -67,8 +63,6 @@ class Recorder {
   void abandon_run();
   std::string wait_for_end();
   Result<RecordOutcome> end_window(const std::string& reason);
-  void keep_source();
-  void announce(pid_t pid, const model::Mapping& mapping, const model::Module& module, bool is_new);
   void show(const char* phase);
 
   const RecordOptions& options_;
@@ -80,13 +74,7 @@ class Recorder {
   RunningTarget target_{options_, stop_, proc_};
   // In the order of the path of a sample; destroyed in reverse.
   std::unique_ptr<run::Writer> writer_;
-  std::unique_ptr<ProcessRegister> processes_;
-  std::unique_ptr<target::Tracker> tracker_;
-  std::unique_ptr<symbol::Symbolizer> symbolizer_;
-  std::unique_ptr<unwind::Unwinder> unwinder_;
-  std::unique_ptr<FrameNamer> namer_;
-  std::unique_ptr<AddressSpaces> spaces_;
-  std::unique_ptr<StackBuilder> stacks_;
+  std::unique_ptr<Stages> stages_;
   HotSource hot_source_;
   HotSource heap_source_;              // weighed by bytes
   std::unique_ptr<HeapCapture> heap_;  // null: allocations are not sampled
@@ -161,46 +149,25 @@ Result<void> Recorder::open_run() {
 }
 
 void Recorder::build_stages() {
-  processes_ = std::make_unique<ProcessRegister>(proc_, *writer_);
-  tracker_ =
-      std::make_unique<target::Tracker>(proc_, *processes_, options_.target.include_children);
-  symbol::Options symbols;
-  symbols.cache_dir = options_.cache_dir;
-  symbols.debuginfod = options_.debuginfod;
-  symbolizer_ = symbol::Symbolizer::create(symbols);
-  unwinder_ = unwind::Unwinder::create(options_.cache_dir);
-  namer_ = std::make_unique<FrameNamer>(*symbolizer_, *writer_);
-  spaces_ = std::make_unique<AddressSpaces>(
-      proc_, [this](pid_t pid, const model::Mapping& mapping, const model::Module& module,
-                    bool is_new) { announce(pid, mapping, module, is_new); });
-  stacks_ = std::make_unique<StackBuilder>(
-      *spaces_, *unwinder_, *writer_,
-      [this](model::FrameId id, const model::Frame& frame) { namer_->add(id, frame); });
-  data_names_ = std::make_unique<DataNames>(*spaces_, *tracker_, *namer_);
+  stages_ = std::make_unique<Stages>(
+      options_, options_.cache_dir, proc_, *writer_,
+      [this](pid_t pid, const model::Mapping& mapping, const model::Module& module) {
+        stages_->unwinder->prepare(pid, mapping, module);
+        if (bpf_) bpf_->mapping_changed(pid);
+      });
+  data_names_ = std::make_unique<DataNames>(stages_->spaces, stages_->tracker, stages_->namer);
   sites_ = std::make_unique<WaitSites>(
-      proc_, *symbolizer_, spaces_->kernel(),
+      proc_, *stages_->symbolizer, stages_->spaces.kernel(),
       [this](pid_t pid, uint64_t address) { data_names_->waited_on(pid, address); });
-  if (bpf_) bpf_->join(*spaces_, *unwinder_);
-  if (heap_) heap_->join({proc_, *stacks_, *tracker_, *writer_, heap_source_}, *spaces_);
+  if (bpf_) bpf_->join(stages_->spaces, *stages_->unwinder);
+  if (heap_)
+    heap_->join({proc_, stages_->stacks, stages_->tracker, *writer_, heap_source_},
+                stages_->spaces);
   // Tables are built before the window opens, so that the consumer need not stop for them; the
   // first kernel name makes the symbolizer read all of them.
-  (void)symbolizer_->resolve(spaces_->kernel(), 0);
+  (void)stages_->symbolizer->resolve(stages_->spaces.kernel(), 0);
   for (const target::ResolvedProcess& process : target_.resolved().processes)
-    spaces_->load(process.pid);
-}
-
-void Recorder::announce(pid_t pid, const model::Mapping& mapping, const model::Module& module,
-                        bool is_new) {
-  if (is_new) {
-    writer_->add_module(module);
-    symbolizer_->add_module(pid, mapping, module);
-  }
-  if (mapping.end == 0) return;
-  unwinder_->prepare(pid, mapping, module);
-  if (bpf_) bpf_->mapping_changed(pid);
-  if (const model::Process* process = tracker_->process(pid)) {
-    writer_->add_mapping(process->id, mapping, monotonic_ns());
-  }
+    stages_->spaces.load(process.pid);
 }
 
 Result<void> Recorder::open_events() {
@@ -228,7 +195,7 @@ void Recorder::abandon_run() {
   reader_->stop();
   if (consumer_) consumer_->join();
   if (heap_) heap_->end(monotonic_ns());
-  namer_->finish();
+  stages_->namer.finish();
   writer_.reset();
   unlink(options_.output.c_str());
 }
@@ -250,20 +217,20 @@ Result<void> Recorder::begin_window() {
   writer_->set_info(info_);
   note_limits();
   recording_ = std::make_unique<Recording>(
-      Recording::Parts{proc_, *events_, *spaces_, *unwinder_, *stacks_, *sites_, *tracker_,
-                       *writer_, hot_source_, *data_names_, bpf_ ? &bpf_->programs() : nullptr,
-                       symbolizer_.get()},
+      Recording::Parts{proc_, *events_, stages_->spaces, *stages_->unwinder, stages_->stacks,
+                       *sites_, stages_->tracker, *writer_, hot_source_, *data_names_,
+                       bpf_ ? &bpf_->programs() : nullptr, stages_->symbolizer.get()},
       info_.window_begin_ns);
   if (auto adopted = adopt_target(); !adopted) return adopted;
-  if (bpf_) bpf_->watch(tracker_->pids());
+  if (bpf_) bpf_->watch(stages_->tracker.pids());
   recording_->add_existing_threads();
   if (auto released = target_.release(); !released) return released;
   consumer_ = std::make_unique<Consumer>(
-      Consumer::Parts{*reader_, *events_, bpf_.get(), *recording_, *tracker_, *stack_policy_,
-                      *stacks_, *unwinder_, *writer_, heap_.get()},
+      Consumer::Parts{*reader_, *events_, bpf_.get(), *recording_, stages_->tracker, *stack_policy_,
+                      stages_->stacks, *stages_->unwinder, *writer_, heap_.get()},
       info_.window_begin_ns);
   consumer_->start();
-  processes_->write_host_facts();
+  stages_->processes.write_host_facts();
   counters_sink_ = std::make_unique<CountersToRun>(*writer_);
   capture::CounterOptions counter_options;
   if (options_.counters) counter_options.hardware = &os::real_counter_kernel();
@@ -283,24 +250,25 @@ Result<void> Recorder::begin_window() {
 // executed another program) is found by looking again; what changes from here on has a record.
 Result<void> Recorder::adopt_target() {
   if (!target_.attached()) {
-    tracker_->adopt_launched(target_.pids().front(), options_.target.command.front(),
-                             info_.window_begin_ns);
+    stages_->tracker.adopt_launched(target_.pids().front(), options_.target.command.front(),
+                                    info_.window_begin_ns);
     return {};
   }
   std::map<pid_t, std::string> exes;
   for (const target::ResolvedProcess& process : target_.resolved().processes)
     exes[process.pid] = process.exe;
   if (auto found = target_.resolve(); !found) return found;
-  tracker_->adopt(target_.resolved(), info_.window_begin_ns);
+  stages_->tracker.adopt(target_.resolved(), info_.window_begin_ns);
   for (const target::ResolvedProcess& process : target_.resolved().processes) {
     auto before = exes.find(process.pid);
     if (before == exes.end() || before->second != process.exe) {
-      spaces_->executed(process.pid);
-      spaces_->load(process.pid);
+      stages_->spaces.executed(process.pid);
+      stages_->spaces.load(process.pid);
       continue;
     }
-    for (const auto& [start, mapping] : spaces_->of(process.pid).all()) {
-      writer_->add_mapping(tracker_->process(process.pid)->id, mapping, info_.window_begin_ns);
+    for (const auto& [start, mapping] : stages_->spaces.of(process.pid).all()) {
+      writer_->add_mapping(stages_->tracker.process(process.pid)->id, mapping,
+                           info_.window_begin_ns);
     }
   }
   return {};
@@ -320,7 +288,7 @@ std::string Recorder::wait_for_end() {
       return "target exited";
     counters_->poll(now);
     if (LoadDriver* load = target_.load()) load->poll(now);
-    processes_->write_new_facts();
+    stages_->processes.write_new_facts();
     show("recording");
     usleep(static_cast<useconds_t>(std::min(kTickNs, deadline - now) / 1000 + 1));
   }
@@ -330,7 +298,7 @@ Result<RecordOutcome> Recorder::end_window(const std::string& reason) {
   info_.window_end_ns = monotonic_ns();
   recording_->end_window(info_.window_end_ns);
   consumer_->close_events();
-  processes_->write_new_facts();
+  stages_->processes.write_new_facts();
   counters_->poll_all(info_.window_end_ns);
   if (LoadDriver* load = target_.load())
     load->end_window(info_.window_begin_ns, info_.window_end_ns);
@@ -350,8 +318,8 @@ Result<RecordOutcome> Recorder::end_window(const std::string& reason) {
   if (bpf_) bpf_->note_limits(*recording_->bpf_evidence(), *writer_);
   target_.stop_launched();
   show("naming");
-  namer_->finish();
-  keep_source();
+  stages_->namer.finish();
+  if (options_.source) stages_->keep_source({&heap_source_, &hot_source_});
   flush_->stop();
 
   RecordOutcome outcome;
@@ -370,15 +338,6 @@ Result<RecordOutcome> Recorder::end_window(const std::string& reason) {
   }
   outcome.info = info_;
   return outcome;
-}
-
-// Files are looked for as the target sees them, as long as it lives.
-void Recorder::keep_source() {
-  if (!options_.source) return;
-  std::vector<pid_t> pids = tracker_->pids();
-  symbol::SourceText text(pids.empty() ? 0 : *std::min_element(pids.begin(), pids.end()));
-  heap_source_.write(stacks_->frames(), stacks_->stacks(), *symbolizer_, text, *writer_);
-  hot_source_.write(stacks_->frames(), stacks_->stacks(), *symbolizer_, text, *writer_);
 }
 
 void Recorder::show(const char* phase) {
