@@ -339,9 +339,8 @@ void add_load(const Report& report, const SeriesSums& sums, Vitals& v) {
   if (!load.measured) return;
   v.generator_saturated = load.generator_saturated ? 1 : 0;
   v.open_loop = load.closed_loop ? 0 : 1;
-  v.errors =
-      ratio(static_cast<double>(load.errors), static_cast<double>(load.requests + load.errors))
-          .value_or(load.errors > 0 ? 1 : 0);
+  v.errors = ratio(static_cast<double>(load.errors), static_cast<double>(load.requests))
+                 .value_or(load.errors > 0 ? 1 : 0);
   v.drift = load.drift_share;
   if (load.p50_ns) v.latency_ms = static_cast<double>(*load.p50_ns) / 1e6;
   if (load.concurrency() > 0) v.concurrency = load.concurrency();

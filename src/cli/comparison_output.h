@@ -24,14 +24,18 @@ struct ComparedRuns {
   analysis::UnionTree tree;
   analysis::Comparison comparison;
 };
-// `per`: "request", "second", "share", or empty for what fits.
+// `per`: "request", "second", "share", "run", or empty for what fits.
 Result<ComparedRuns> compare_files(const std::vector<std::string>& base,
                                    const std::vector<std::string>& next, const std::string& per);
+
+// The format that a file's name asks for; text when it says nothing.
+std::string format_of(const std::string& path);
 
 // `format`: "text", "md", "json", "html", "svg".
 std::string render(const ComparedRuns& compared, const std::string& format, bool colour);
 
-// Says which limits were passed; kDone, kFailedOn, or kFailed for a measure that is not there.
+// Says which limits were passed; kFailedOn when one was, else kFailed for a measure that is not
+// there, else kDone.
 int judge_limits(const analysis::Comparison& comparison, const std::vector<ChangeLimit>& limits);
 
 Result<void> write_file(const std::string& path, const std::string& text);

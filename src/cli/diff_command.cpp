@@ -24,10 +24,15 @@ class DiffCommand final : public Command {
     parser->footer(kExamples);
     parser->add_option("base", base_, "Runs to compare with")->required()->type_name("RUN");
     parser->add_option("--vs", next_, "Runs to compare")->required()->type_name("RUN");
-    parser->add_option("--per", per_, "request, second or share (default request with load)")
-        ->check(CLI::IsMember({"request", "second", "share"}))
+    parser
+        ->add_option("--per", per_,
+                     "request, second, share or run (default: request with load, run for commands "
+                     "that ended, share for imported runs)")
+        ->check(CLI::IsMember({"request", "second", "share", "run"}))
         ->type_name("UNIT");
-    parser->add_option("--format", format_, "text, md, json, html or svg (default text)")
+    parser
+        ->add_option("--format", format_,
+                     "text, md, json, html or svg (default: by -o's name, else text)")
         ->check(CLI::IsMember({"text", "md", "json", "html", "svg"}))
         ->type_name("FORMAT");
     parser->add_option("-o,--output", output_, "Write to a file instead of the terminal")
@@ -41,6 +46,7 @@ class DiffCommand final : public Command {
     if (!limits) return print_error(limits.error()), kWrongUsage;
     auto compared = compare_files(base_, next_, per_);
     if (!compared) return print_error(compared.error());
+    if (format_.empty()) format_ = format_of(output_);
     std::string text = render(*compared, format_, output_.empty() && wants_colour(STDOUT_FILENO));
     if (output_.empty()) {
       if (!write_out(stdout, text)) return kFailed;
@@ -52,7 +58,7 @@ class DiffCommand final : public Command {
 
  private:
   std::vector<std::string> base_, next_, fail_on_;
-  std::string per_, format_ = "text", output_;
+  std::string per_, format_, output_;
 };
 
 }  // namespace

@@ -30,7 +30,9 @@ std::string measure_name(const Measure& m) {
 }
 
 void write_measures(const Comparison& comparison, TextPage& page) {
-  page.heading("Measures", "base, new, change with its 95 % interval");
+  page.heading("Measures",
+               fmt::format("base, new, change with its 95 % interval; no change: within ±{:.1f} %",
+                           comparison.no_change_within * 100));
   std::optional<analysis::MeasureGroup> group;
   for (const Measure& m : comparison.measures) {
     if (group && *group != m.group) {
@@ -40,7 +42,7 @@ void write_measures(const Comparison& comparison, TextPage& page) {
     bool shown = m.outcome == Outcome::higher || m.outcome == Outcome::lower;
     std::string row = fmt::format("  {} {} {} {} {}", left(measure_name(m), kMeasureWidth),
                                   right(number(m.base), 10), right(number(m.next), 10),
-                                  left(m.unit, 11), right(change_text(m.ratio), 9));
+                                  left(m.unit, 11), right(change_text(m), 9));
     page.line(fmt::format("{}  {}  {}", page.ink(shown ? Ink::bold : Ink::plain, row),
                           left(interval_text(m), 22), outcome_text(m.outcome)));
   }
@@ -56,7 +58,7 @@ void write_changes(const Comparison& comparison, TextPage& page) {
                                left(function_name(change.function, kNameWidth), kNameWidth),
                                right(number(change.time.base * unit.scale), 9),
                                left(number(change.time.next * unit.scale), 9), left(unit.name, 11),
-                               right(change_text(change.time.ratio), 9))));
+                               right(change_text(change.time), 9))));
     std::string from;
     for (const std::string& caller : change.callers)
       from += (from.empty() ? "" : " ← ") + function_name(caller, 30);
@@ -83,7 +85,7 @@ void write_heap_changes(const Comparison& comparison, TextPage& page) {
         page.ink(Ink::dim, printable(site_text(change)) + kind)));
     for (const HeapPart& part : heap_parts(change, comparison.per)) {
       page.line(fmt::format("      {} {} → {} {}  {}", left(part.what, 10), right(part.base, 16),
-                            left(part.next, 16), right(change_text(part.measure->ratio), 9),
+                            left(part.next, 16), right(change_text(*part.measure), 9),
                             interval_text(*part.measure)));
     }
   }
@@ -170,7 +172,7 @@ std::string markdown_changes(const Comparison& comparison) {
   for (const Change& c : comparison.changes) {
     out += fmt::format("| {} | {} | {} | {} | {} | {} |\n", code(c.function),
                        number(c.time.base * unit.scale), number(c.time.next * unit.scale),
-                       change_text(c.time.ratio), interval_text(c.time),
+                       change_text(c.time), interval_text(c.time),
                        c.kind == ChangeKind::moved ? "moved: " + code(c.partner) : what_text(c));
   }
   return out;
@@ -187,7 +189,7 @@ std::string markdown_heap(const Comparison& comparison) {
     for (const HeapPart& part : heap_parts(change, comparison.per)) {
       out += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", code(change.function),
                          markdown_text(site_text(change)), part.what, part.base, part.next,
-                         change_text(part.measure->ratio), interval_text(*part.measure));
+                         change_text(*part.measure), interval_text(*part.measure));
     }
   }
   return out;
@@ -251,7 +253,7 @@ std::string render_comparison_markdown(const Comparison& comparison) {
       "|\n|---|--:|--:|---|--:|---|---|\n";
   for (const Measure& m : comparison.measures) {
     out += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", markdown_name(m), number(m.base),
-                       number(m.next), m.unit, change_text(m.ratio), interval_text(m),
+                       number(m.next), m.unit, change_text(m), interval_text(m),
                        outcome_text(m.outcome));
   }
   return out + markdown_changes(comparison) + markdown_heap(comparison);

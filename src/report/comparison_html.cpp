@@ -115,8 +115,7 @@ std::string measure_row(const Measure& m) {
       "<tr{}><td>{}</td><td class=n>{}</td><td class=n>{}</td><td>{}</td><td class='n {}'>{}</td>"
       "<td class=n>{}</td><td class=bar>{}</td><td>{}</td></tr>\n",
       finding ? "" : " class=quiet", name, number(m.base), number(m.next), escaped(m.unit),
-      outcome_class(m.outcome), change_text(m.ratio), interval_text(m), bar(m),
-      outcome_text(m.outcome));
+      outcome_class(m.outcome), change_text(m), interval_text(m), bar(m), outcome_text(m.outcome));
 }
 
 std::string measures_table(const Comparison& comparison) {
@@ -147,7 +146,7 @@ std::string change_row(const Change& change, const analysis::TimeUnit& unit) {
       "class=n>{}</td><td class='n {}'>{}</td><td class=n>{}</td><td class=bar>{}</td></tr>\n",
       escaped(fitted(change.function, 200)), escaped(what_text(change)), escaped(change.module),
       callers.empty() ? "" : " · ", callers, number(change.time.base * unit.scale),
-      number(change.time.next * unit.scale), direction, change_text(change.time.ratio),
+      number(change.time.next * unit.scale), direction, change_text(change.time),
       interval_text(change.time), bar(change.time));
 }
 
@@ -178,7 +177,7 @@ std::string heap_table(const Comparison& comparison) {
           "class=n>{}</td><td class=n>{}</td><td class='n {}'>{}</td><td class=n>{}</td><td "
           "class=bar>{}</td></tr>\n",
           escaped(fitted(change.function, 200)), kind_text(change.kind), escaped(site_text(change)),
-          part.what, part.base, part.next, direction, change_text(part.measure->ratio),
+          part.what, part.base, part.next, direction, change_text(*part.measure),
           interval_text(*part.measure), bar(*part.measure));
     }
   }

@@ -19,8 +19,15 @@ std::string change_text(double ratio) {
   return fmt::format("{:+.1f} %", (ratio - 1) * 100);
 }
 
+std::string change_text(const Measure& measure) {
+  if (measure.base == 0 && measure.next > 0) return "new";
+  if (measure.next == 0 && measure.base > 0) return "gone";
+  return change_text(measure.ratio);
+}
+
 std::string interval_text(const Measure& measure) {
   if (!std::isfinite(measure.low) || !std::isfinite(measure.high) || measure.high > 1e6) return "";
+  if (measure.base == 0 || measure.next == 0) return "";  // of nothing there is no ratio
   return fmt::format("{} … {}", change_text(measure.low), change_text(measure.high));
 }
 
@@ -68,13 +75,13 @@ std::string what_text(const Change& change) {
   if (change.kind == ChangeKind::moved)
     return fmt::format("only moved between it and {}", change.partner);
   if (change.kind != ChangeKind::changed) return std::string(kind_text(change.kind));
-  return change.with_callees ? "with all that it calls: called more or less often" : "its own time";
+  return change.with_callees ? "with all that it calls" : "its own time";
 }
 
 std::string changes_heading(const Comparison& comparison) {
   if (comparison.descriptive) return "one run on a side: the largest differences, not findings";
-  return fmt::format("{} functions tested together; changes beyond ±{:.0f} %{}",
-                     comparison.functions_tested, analysis::kSmallestFloor * 100,
+  return fmt::format("of {} tested; beyond ±{:.0f} %{}", comparison.functions_tested,
+                     analysis::kSmallestFloor * 100,
                      comparison.yardstick.used ? ", at the same speed of the machine" : "");
 }
 
@@ -86,7 +93,9 @@ std::string heap_heading(const Comparison& comparison) {
 }
 
 std::vector<HeapPart> heap_parts(const analysis::HeapChange& change, analysis::Per per) {
-  std::string unit = per == analysis::Per::request ? "/request" : "/s";
+  std::string unit = per == analysis::Per::request ? "/request"
+                     : per == analysis::Per::run   ? "/run"
+                                                   : "/s";
   std::vector<HeapPart> all{
       {"allocated", bytes_text(change.allocated.base) + unit,
        bytes_text(change.allocated.next) + unit, &change.allocated},

@@ -9,7 +9,9 @@
 
 namespace assay::report {
 
-std::string change_text(double ratio);                        // "+12.3 %", "×14"
+std::string change_text(double ratio);  // "+12.3 %", "×14"
+// The same; "new" and "gone" where a side has none of it.
+std::string change_text(const analysis::Measure& measure);
 std::string interval_text(const analysis::Measure& measure);  // "+2.1 % … +4.0 %"; may be empty
 std::string_view outcome_text(analysis::Outcome outcome);     // "higher", "not shown"
 std::string_view kind_text(analysis::ChangeKind kind);        // "changed", "new"

@@ -1,5 +1,7 @@
 #include "session/ab.h"
 
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -78,6 +80,12 @@ Error explained(Error error, const AbRun& run, const std::string& log) {
   return error;
 }
 
+std::string how(const std::optional<os::ExitStatus>& status) {
+  if (!status) return "";
+  if (!status->signalled) return fmt::format(", with status {}", status->value);
+  return fmt::format(", by signal {} ({})", status->value, strsignal(status->value));
+}
+
 Result<void> record_one(const AbOptions& options, const AbRun& run, const std::atomic<bool>& stop,
                         const std::function<void(const RecordProgress&)>& progress) {
   if (auto free = wait_until_free(options.record.load, stop); !free) return free;
@@ -94,7 +102,9 @@ Result<void> record_one(const AbOptions& options, const AbRun& run, const std::a
   if (stop) return {};
   bool driven = !options.record.load.what.empty();
   if (driven && outcome->info.end_reason == "target exited")
-    return std::unexpected(explained({"the server ended during the capture", "", 0}, run, log));
+    return std::unexpected(explained(
+        {fmt::format("the server ended during the capture{}", how(outcome->launched_exit)), "", 0},
+        run, log));
   if (!driven && outcome->launched_exit && outcome->launched_exit->exit_code() != 0 &&
       outcome->info.end_reason == "target exited")
     return std::unexpected(explained(
@@ -102,6 +112,18 @@ Result<void> record_one(const AbOptions& options, const AbRun& run, const std::a
          0},
         run, log));
   return {};
+}
+
+// Those of a longer series would be taken for this one's (`assay diff a-*.assay …`).
+void remove_earlier_runs(const std::string& directory) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
+    std::string name = entry.path().filename();
+    bool ours = (name.starts_with("a-") || name.starts_with("b-")) &&
+                (name.ends_with(".assay") || name.ends_with(".log")) &&
+                name.find_first_not_of("0123456789", 2) == name.rfind('.');
+    if (ours) std::filesystem::remove(entry.path(), ignored);
+  }
 }
 
 }  // namespace
@@ -115,6 +137,7 @@ Result<void> ab(const AbOptions& options, const std::atomic<bool>& stop,
                 const std::function<void(const AbRun&, const RecordProgress&)>& progress,
                 const std::function<void(const AbRun&)>& on_run) {
   int numbers[2] = {0, 0};
+  if (options.record.overwrite) remove_earlier_runs(options.directory);
   for (int n = 0; n < 2 * options.runs && !stop; ++n) {
     AbRun run;
     run.variant = abba_variant(n);
@@ -124,7 +147,11 @@ Result<void> ab(const AbOptions& options, const std::atomic<bool>& stop,
     auto recorded =
         record_one(options, run, stop, [&](const RecordProgress& state) { progress(run, state); });
     if (!recorded) return recorded;
-    if (!stop) on_run(run);  // one that was cut short is not like the others
+    if (stop) {
+      unlink(run.run_path.c_str());  // cut short, it is not like the others
+      break;
+    }
+    on_run(run);
   }
   return {};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 
 #include "analysis/compare/measure.h"
 #include "analysis/compare/statistics.h"
@@ -53,20 +54,22 @@ class Search {
   // A function that recurs on a path counts once, at its outermost call.
   void measure_functions() {
     size_t count = tree_.functions().size();
-    std::vector<Row> self(count, Row(runs_.size())), total(count, Row(runs_.size()));
-    std::vector<char> outermost = find_outermost();
+    self_.assign(count, Row(runs_.size()));
+    total_.assign(count, Row(runs_.size()));
+    outermost_ = find_outermost();
+    told_.assign(tree_.nodes().size(), 0);
     for (size_t r = 0; r < runs_.size(); ++r) {
       const auto& self_ns = tree_.self_ns(runs_[r]->column);
       const auto& total_ns = tree_.total_ns(runs_[r]->column);
       double by = function_divisor(*runs_[r], comparison_.per);
       for (size_t node = 1; node < self_ns.size(); ++node) {
         uint32_t function = tree_.nodes()[node].function;
-        self[function][r] += self_ns[node] / by;
-        if (outermost[node] != 0) total[function][r] += total_ns[node] / by;
+        self_[function][r] += self_ns[node] / by;
+        if (outermost_[node] != 0) total_[function][r] += total_ns[node] / by;
       }
       all_.push_back(total_ns.empty() ? 0 : total_ns[0] / by);
     }
-    test(self, total);
+    test(self_, total_);
   }
 
   std::vector<char> find_outermost() const {
@@ -111,9 +114,7 @@ class Search {
       measure.p = adjusted[i];
       measure.outcome = comparison_.descriptive ? Outcome::descriptive
                                                 : outcome_of(measure, kFunctionsLevel, false);
-      bool changed = comparison_.descriptive
-                         ? beyond_sampling_error(measure)
-                         : measure.outcome == Outcome::higher || measure.outcome == Outcome::lower;
+      bool changed = comparison_.descriptive ? beyond_sampling_error(measure) : is_shown(measure);
       (asked[i].second ? tested.self_changed : tested.total_changed) = changed;
     }
   }
@@ -249,15 +250,16 @@ class Search {
   void report(uint32_t node, bool with_callees) {
     const UnionTree::Node& at = tree_.nodes()[node];
     const UnionTree::Function& function = tree_.functions()[at.function];
-    for (const Change& known : changes_) {
-      if (known.function == function.name && known.module == function.module) return;
-    }
+    if (told_[node] != 0 || reported_.contains(at.function)) return;
     const Tested& tested = found_[at.function];
     Change change;
     change.function = function.name;
     change.module = function.module;
     change.with_callees = with_callees;
     change.time = with_callees ? tested.total : tested.self;
+    if (is_partly_told(at.function) && !changed_elsewhere(at.function, change)) return;
+    if (with_callees) tell_below(node);
+    reported_[at.function] = with_callees;
     change.share_of_base = tested.share_of_base;
     change.share_of_next = tested.share_of_next;
     if (tested.share_of_base == 0) change.kind = ChangeKind::appeared;
@@ -266,6 +268,64 @@ class Search {
          up = tree_.nodes()[up].parent)
       change.callers.push_back(tree_.functions()[tree_.nodes()[up].function].name);
     changes_.push_back(std::move(change));
+  }
+
+  // What a function told "with all that it calls" calls has been told with it.
+  void tell_below(uint32_t node) {
+    told_[node] = 1;
+    for (size_t below = node + 1; below < told_.size(); ++below)
+      told_[below] |= told_[tree_.nodes()[below].parent];
+  }
+
+  bool is_partly_told(uint32_t function) const {
+    for (size_t node = 1; node < told_.size(); ++node) {
+      if (told_[node] != 0 && tree_.nodes()[node].function == function) return true;
+    }
+    return false;
+  }
+
+  // A helper of many changed as a whole: did it where nothing was told yet? `change` becomes that.
+  bool changed_elsewhere(uint32_t function, Change& change) const {
+    Row row(runs_.size());
+    for (size_t r = 0; r < runs_.size(); ++r) {
+      size_t column = runs_[r]->column;
+      const auto& ns = change.with_callees ? tree_.total_ns(column) : tree_.self_ns(column);
+      double by = function_divisor(*runs_[r], comparison_.per);
+      for (size_t node = 1; node < ns.size(); ++node) {
+        bool counts = tree_.nodes()[node].function == function && told_[node] == 0 &&
+                      (!change.with_callees || outermost_[node] != 0);
+        if (counts) row[r] += ns[node] / by;
+      }
+    }
+    double slope = 0;
+    measure(row, change.time, slope);
+    change.time.outcome = comparison_.descriptive ? Outcome::descriptive
+                                                  : outcome_of(change.time, kFunctionsLevel, false);
+    return comparison_.descriptive ? beyond_sampling_error(change.time) : is_shown(change.time);
+  }
+
+  static bool is_shown(const Measure& measure) {
+    return measure.outcome == Outcome::higher || measure.outcome == Outcome::lower;
+  }
+
+  const Row& row_of(const Change& change) const {
+    auto reported = std::ranges::find_if(reported_, [&](const auto& one) {
+      const UnionTree::Function& function = tree_.functions()[one.first];
+      return function.name == change.function && function.module == change.module;
+    });
+    return (reported->second ? total_ : self_)[reported->first];
+  }
+
+  // Whether both together cost what they did: only then nothing but the place has changed.
+  bool sum_stayed(const Change& from, const Change& to) const {
+    Row sum = row_of(from);
+    const Row& other = row_of(to);
+    for (size_t r = 0; r < sum.size(); ++r) sum[r] += other[r];
+    Measure both;
+    double slope = 0;
+    measure(sum, both, slope);
+    both.outcome = outcome_of(both, kFunctionsLevel, false);
+    return !is_shown(both);
   }
 
   // Time that left one function and came to another while their caller's stayed: it only moved.
@@ -281,7 +341,7 @@ class Search {
         bool related = from.callers == to.callers ||
                        (!from.callers.empty() && from.callers.front() == to.function) ||
                        (!to.callers.empty() && to.callers.front() == from.function);
-        if (!balanced || !related) continue;
+        if (!balanced || !related || !sum_stayed(from, to)) continue;
         from.kind = to.kind = ChangeKind::moved;
         from.partner = to.function;
         to.partner = from.function;
@@ -294,6 +354,10 @@ class Search {
   size_t base_runs_;
   std::vector<const RunValues*> runs_;
   Row all_;
+  std::vector<Row> self_, total_;  // by function
+  std::vector<char> outermost_;    // by node: not below another call of the same function
+  std::vector<char> told_;         // by node: it is below a function told with all that it calls
+  std::map<uint32_t, bool> reported_;  // function, and whether with all that it calls
   std::vector<Tested> found_;
   std::vector<char> changed_in_;  // by node: it, or something below it, changed
   std::vector<Change> changes_;

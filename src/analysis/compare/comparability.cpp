@@ -79,7 +79,7 @@ void check_mixture(const Comparison& comparison, std::vector<std::string>& out) 
     for (const RunValues& run : side->runs) {
       ++all;
       imported += run.imported() ? 1 : 0;
-      loaded += run.requests > 0 ? 1 : 0;
+      loaded += run.load_measured ? 1 : 0;
       unfinished += run.info.finished ? 0 : 1;
     }
   }
@@ -89,10 +89,11 @@ void check_mixture(const Comparison& comparison, std::vector<std::string>& out) 
         "are not known");
   } else if (imported > 0) {
     out.push_back(fmt::format(
-        "{} of {} runs were imported and the others recorded: their times are not counted alike",
+        "{} of {} runs were imported and the others recorded: machines, loads and builds are not "
+        "known of all, times are not counted alike; only shares of the samples are compared",
         imported, all));
   }
-  if (loaded > 0 && loaded < all)
+  if (loaded > 0 && loaded < all && imported == 0)
     out.push_back(fmt::format("load was measured in {} of {} runs only: compared per {}", loaded,
                               all, per_name(comparison.per)));
   if (unfinished > 0)
@@ -116,6 +117,20 @@ void check_heap(const Comparison& comparison, std::vector<std::string>& out) {
         "the heap was sampled in {} of {} runs only: it is not compared, and it costs CPU time",
         with, all));
   if (rates.size() > 1) out.push_back("the heap was sampled at different rates");
+}
+
+bool any_imported(const Comparison& comparison) {
+  auto imported = [](const RunValues& run) { return run.imported(); };
+  return std::ranges::any_of(comparison.base.runs, imported) ||
+         std::ranges::any_of(comparison.next.runs, imported);
+}
+
+void check_both_sides(const Comparison& comparison, std::vector<std::string>& out) {
+  for (const RunValues& run : comparison.base.runs) {
+    if (std::ranges::find(comparison.next.runs, run.path, &RunValues::path) !=
+        comparison.next.runs.end())
+      out.push_back(fmt::format("{} stands on both sides", run.path));
+  }
 }
 
 bool any_build_is(const Side& side, const char* key) {
@@ -150,11 +165,9 @@ void check_runs(const char* name, const Side& side, std::vector<std::string>& ou
       },
       "lost records", out);
   add_fault(
-      name, side,
-      [](const RunValues& run) { return run.requests > 0 && run.errors > 0.01 * run.requests; },
+      name, side, [](const RunValues& run) { return run.failed_share() > 0.01; },
       [](const RunValues& run) {
-        return fmt::format("has {:.1f} % of its requests failed",
-                           run.errors / (run.requests + run.errors) * 100);
+        return fmt::format("has {:.1f} % of its requests failed", run.failed_share() * 100);
       },
       "have failed requests", out);
   add_fault(
@@ -176,6 +189,12 @@ void check_runs(const char* name, const Side& side, std::vector<std::string>& ou
 
 std::vector<std::string> why_not_comparable(const Comparison& comparison) {
   std::vector<std::string> out;
+  // What imported profiles were made of, and on what, is hardly ever known: one sentence says that.
+  if (any_imported(comparison)) {
+    check_mixture(comparison, out);
+    return out;
+  }
+  check_both_sides(comparison, out);
   for (const Fixed& fixed : kFixed) {
     std::set<std::string> base = values_of(comparison.base, fixed.fact);
     std::set<std::string> next = values_of(comparison.next, fixed.fact);

@@ -49,4 +49,17 @@ std::string comparable_name(std::string_view name) {
   return std::string(name);
 }
 
+std::string comparable_module(std::string_view module) {
+  if (module == "[unknown]" || module == "?") return "";
+  size_t so = module.find(".so");
+  bool is_library =
+      so != std::string_view::npos && (so + 3 == module.size() || module[so + 3] == '.');
+  if (!is_library) return std::string(module);
+  std::string_view stem = module.substr(0, so);
+  size_t dash = stem.rfind('-');
+  bool versioned = dash != std::string_view::npos && dash + 1 < stem.size() &&
+                   stem.find_first_not_of("0123456789.", dash + 1) == std::string_view::npos;
+  return std::string(versioned ? stem.substr(0, dash) : stem) + ".so";
+}
+
 }  // namespace assay::analysis

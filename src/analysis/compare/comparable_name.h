@@ -11,4 +11,8 @@ namespace assay::analysis {
 
 std::string comparable_name(std::string_view name);
 
+// A module's file name without its version: "libstdc++.so.6.0.30" and "libc-2.31.so" are
+// "libstdc++.so" and "libc.so". Empty for one that is not known.
+std::string comparable_module(std::string_view module);
+
 }  // namespace assay::analysis

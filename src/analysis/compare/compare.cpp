@@ -26,8 +26,35 @@ bool all_have(const Comparison& comparison, const std::function<bool(const RunVa
 
 Per choose_per(const Comparison& comparison, const CompareOptions& options) {
   if (options.per) return *options.per;
+  auto imported = [](const RunValues& run) { return run.imported(); };
+  if (std::ranges::any_of(comparison.base.runs, imported) ||
+      std::ranges::any_of(comparison.next.runs, imported))
+    return Per::share;  // of how long and of how many requests they are is not known
   bool requests = all_have(comparison, [](const RunValues& run) { return run.requests > 0; });
-  return requests ? Per::request : Per::second;
+  if (requests) return Per::request;
+  return all_have(comparison, [](const RunValues& run) { return run.ran_to_its_end(); })
+             ? Per::run
+             : Per::second;
+}
+
+bool is_same_capture(const RunValues& a, const RunValues& b) {
+  return a.info.utc_begin_ns != 0 && a.info.utc_begin_ns == b.info.utc_begin_ns &&
+         a.info.window_begin_ns == b.info.window_begin_ns && a.samples == b.samples &&
+         a.waits == b.waits;
+}
+
+// The unit is the run: one that is given twice would make its own luck look like certainty.
+Result<void> refuse_repeated(const Side& side) {
+  for (size_t i = 0; i < side.runs.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const RunValues &one = side.runs[i], &other = side.runs[j];
+      if (!is_same_capture(one, other)) continue;
+      return fail_with_remedy(
+          fmt::format("{} and {} are the same run, which counts once", other.path, one.path),
+          "record another run");
+    }
+  }
+  return {};
 }
 
 constexpr double kWidestNoChange = 0.1;  // "no change" within more than this would mean little
@@ -79,6 +106,8 @@ std::string_view per_name(Per per) {
       return "second";
     case Per::share:
       return "share";
+    case Per::run:
+      return "run";
   }
   return "";
 }
@@ -86,6 +115,7 @@ std::string_view per_name(Per per) {
 TimeUnit time_unit(Per per) {
   if (per == Per::request) return {"µs/request", 1e-3};
   if (per == Per::second) return {"ms/s", 1e-6};
+  if (per == Per::run) return {"ms/run", 1e-6};
   return {"% of CPU", 100};
 }
 
@@ -131,11 +161,16 @@ Result<Comparison> compare(const UnionTree& tree, std::vector<RunValues> base,
   Comparison out;
   out.base.runs = std::move(base);
   out.next.runs = std::move(next);
+  for (const Side* side : {&out.base, &out.next}) {
+    if (auto fine = refuse_repeated(*side); !fine) return std::unexpected(fine.error());
+  }
   out.per = choose_per(out, options);
   for (const Side* side : {&out.base, &out.next}) {
     for (const RunValues& run : side->runs) {
       if (divisor(run, out.per) > 0) continue;
-      const char* lacks = out.per == Per::request ? "measured no load" : "holds no time";
+      const char* lacks = out.per != Per::request ? "holds no time"
+                          : run.load_measured     ? "answered no request well"
+                                                  : "measured no load";
       return fail_with_remedy(
           fmt::format("{} {}: it cannot be compared per {}", run.path, lacks, per_name(out.per)),
           "assay diff --per second, or record with --load");

@@ -8,7 +8,8 @@
 // that holds and its interval lies beyond ±2 %. Then the call tree is walked down to the functions
 // that explain the change, so that a caller's is not told again for its callees. With one run a
 // side everything is descriptive. In: RunValues and the UnionTree they are columns of. Pure.
-// Failures: no run on a side.
+// Failures: no run on a side, the same run twice on a side, runs that lack what they are divided
+// by.
 #pragma once
 
 #include <string>
@@ -22,7 +23,7 @@ namespace assay::analysis {
 
 constexpr double kSmallestFloor = 0.02;  // smaller changes are no findings, however sure
 
-enum class Per : uint8_t { request, second, share };
+enum class Per : uint8_t { request, second, share, run };
 std::string_view per_name(Per per);  // "request"
 
 enum class Outcome : uint8_t {
@@ -131,7 +132,9 @@ struct TimeUnit {
 TimeUnit time_unit(Per per);
 
 struct CompareOptions {
-  std::optional<Per> per;   // unset: per request when all runs measured load, else per second
+  // Unset: shares where runs were imported, per request when all runs measured load, per run when
+  // all are of commands that came to their end, else per second.
+  std::optional<Per> per;
   size_t max_changes = 20;  // functions; sites of the heap
 };
 

@@ -107,7 +107,6 @@ class HeapSearch {
       Site site;
       site.key = key;
       site.change.function = key.first;
-      site.change.module = key.second;
       if (base == 0) site.change.kind = ChangeKind::appeared;
       if (next == 0) site.change.kind = ChangeKind::vanished;
       place(site);
@@ -125,6 +124,7 @@ class HeapSearch {
     for (const RunValues* run : runs_) {
       auto found = run->heap.sites.find(site.key);
       if (found == run->heap.sites.end()) continue;
+      site.change.module = found->second.module;
       site.change.file = found->second.file;
       site.change.line = found->second.line;
     }

@@ -32,6 +32,13 @@ void fill(const Welch& welch, std::span<const double> a, std::span<const double>
   out.p = welch.p;
 }
 
+// What a zero was set to, to have a logarithm, is nothing to show.
+void show_zeros(std::span<const double> base, std::span<const double> next, Measure& out) {
+  auto is_zero = [](double value) { return value <= 0; };
+  if (std::ranges::all_of(base, is_zero)) out.base = 0;
+  if (std::ranges::all_of(next, is_zero)) out.next = 0;
+}
+
 }  // namespace
 
 Measure make_measure(std::string id, std::string name, std::string unit,
@@ -43,6 +50,7 @@ Measure make_measure(std::string id, std::string name, std::string unit,
   std::vector<double> a = logarithms(base, least);
   std::vector<double> b = logarithms(next, least);
   fill(welch_test(a, b), a, b, out);
+  show_zeros(base, next, out);
   return out;
 }
 
@@ -54,13 +62,17 @@ FunctionMeasure make_function_measure(const Comparison& comparison, std::span<co
   out.measure.unit = "ns";
   out.slope = beside.slope;
   fill(beside.welch, beside.a, beside.b, out.measure);
+  show_zeros(base, next, out.measure);
   return out;
 }
 
 Outcome outcome_of(const Measure& measure, double level, bool certainly_none) {
   if (measure.p < level && measure.low > 1 + kSmallestFloor) return Outcome::higher;
   if (measure.p < level && measure.high < 1 / (1 + kSmallestFloor)) return Outcome::lower;
-  return certainly_none ? Outcome::no_change : Outcome::undecided;
+  // Where runs differ much, a difference may be within that and yet plainly be one.
+  bool around_none = measure.low <= 1 && measure.high >= 1;
+  bool negligible = measure.low > 1 / (1 + kSmallestFloor) && measure.high < 1 + kSmallestFloor;
+  return certainly_none && (around_none || negligible) ? Outcome::no_change : Outcome::undecided;
 }
 
 double divisor(const RunValues& run, Per per) {
@@ -71,11 +83,14 @@ double divisor(const RunValues& run, Per per) {
       return run.seconds;
     case Per::share:
       return run.cpu_ns;
+    case Per::run:
+      return 1;
   }
   return 1;
 }
 
 double function_divisor(const RunValues& run, Per per) {
+  if (per == Per::share && run.sampled_ns > 0) return run.sampled_ns;
   return divisor(run, per) * run.sampled_share;
 }
 

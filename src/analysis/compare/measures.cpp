@@ -48,6 +48,7 @@ class Measures {
       : comparison_(comparison), suffix_(fmt::format("_per_{}", per_name(comparison.per))) {}
 
   void load();
+  void failed_requests();
   void thread_time();
   void locks();
   void categories();
@@ -130,11 +131,31 @@ void Measures::load() {
     add(load_group, q.id, q.name, "ms",
         [value = q.value](const RunValues& run) { return *(run.*value) / 1e6; });
   }
+  failed_requests();
+  if (comparison_.per == Per::run)
+    add(load_group, "elapsed", "elapsed", "s", [](const RunValues& run) { return run.seconds; });
   if (comparison_.per != Per::share)
     add_time(load_group, "cpu", "CPU", [](const RunValues& run) { return run.cpu_ns; });
 }
 
+// A server that fails fast looks fast.
+void Measures::failed_requests() {
+  bool any = any_has(comparison_, [](const RunValues& run) { return run.errors > 0; });
+  if (!any || !all_have(comparison_, [](const RunValues& run) { return run.load_measured; }))
+    return;
+  double requests = 0, runs = 0;
+  for (const Side* side : {&comparison_.base, &comparison_.next}) {
+    for (const RunValues& run : side->runs) requests += run.requests + run.errors, ++runs;
+  }
+  add(
+      MeasureGroup::load_group, "failed", "requests that failed", "%",
+      [](const RunValues& run) { return run.failed_share() * 100; },
+      50 / std::max(1.0, requests / runs));  // half of one of them
+}
+
 void Measures::thread_time() {
+  // An imported profile knows neither: its time is what was sampled, whatever that was.
+  if (any_has(comparison_, [](const RunValues& run) { return run.imported(); })) return;
   using enum MeasureGroup;
   auto of = [](int64_t TimeSplit::*part) {
     return [part](const RunValues& run) { return static_cast<double>(run.time.*part); };
@@ -229,11 +250,11 @@ void Measures::heap() {
   if (comparison_.per == Per::share) return;
   bool per_request = comparison_.per == Per::request;
   double scale = per_request ? 1.0 / 1024 : kMiB;
+  std::string unit = comparison_.per == Per::second ? "s" : std::string(per_name(comparison_.per));
   add(memory_group, "heap_allocated" + suffix_, "heap: allocated",
-      per_request ? "KiB/request" : "MiB/s",
+      (per_request ? "KiB/" : "MiB/") + unit,
       per([scale](const RunValues& run) { return run.heap.allocated.bytes * scale; }, false));
-  add(memory_group, "heap_objects" + suffix_, "heap: objects allocated",
-      per_request ? "1/request" : "1/s",
+  add(memory_group, "heap_objects" + suffix_, "heap: objects allocated", "1/" + unit,
       per([](const RunValues& run) { return run.heap.allocated.objects; }, false));
 }
 
@@ -275,6 +296,33 @@ void add_measures(Comparison& comparison) {
   measures.counted();
   measures.heap();
   measures.decide();
+}
+
+bool is_measure_id(std::string_view id) {
+  constexpr std::string_view kWhole[] = {"throughput",  "latency_p50",      "latency_p90",
+                                         "latency_p99", "failed",           "elapsed",
+                                         "heap_live",   "heap_live_objects"};
+  constexpr std::string_view kDivided[] = {"cpu",  "user",  "kernel",         "runqueue",
+                                           "idle", "waits", "heap_allocated", "heap_objects"};
+  if (std::ranges::find(kWhole, id) != std::end(kWhole)) return true;
+  for (const CountedPart& part : counted_parts()) {
+    if (part.level && id == part.id) return true;
+  }
+  for (Per per : {Per::request, Per::second, Per::share, Per::run}) {
+    std::string suffix = fmt::format("_per_{}", per_name(per));
+    if (!id.ends_with(suffix)) continue;
+    std::string_view stem = id.substr(0, id.size() - suffix.size());
+    bool named =
+        (stem.starts_with("lock[") || stem.starts_with("category[")) && stem.ends_with(']');
+    if (named || std::ranges::find(kDivided, stem) != std::end(kDivided)) return true;
+    for (int i = 0; i < kBlockKindCount; ++i) {
+      if (stem == fmt::format("blocked_{}", block_kind_id(static_cast<BlockKind>(i)))) return true;
+    }
+    for (const CountedPart& part : counted_parts()) {
+      if (!part.level && stem == part.id) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace assay::analysis

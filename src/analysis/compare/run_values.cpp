@@ -45,7 +45,7 @@ void add_amount(const HeapAmount& more, HeapAmount& sum) {
   sum.samples += more.samples;
 }
 
-HeapValues heap_values(const HeapSummary& heap) {
+HeapValues heap_values(const HeapSummary& heap, const std::string& program) {
   HeapValues out;
   out.present = heap.present;
   out.rate_bytes = static_cast<double>(heap.rate_bytes);
@@ -53,8 +53,10 @@ HeapValues heap_values(const HeapSummary& heap) {
   out.allocated = heap.allocated;
   std::map<std::pair<std::string, std::string>, double> heaviest;
   for (const HeapSite& site : heap.sites) {
-    std::pair key{comparable_name(site.function), site.module};
+    std::pair key{comparable_name(site.function),
+                  site.module == program ? "" : comparable_module(site.module)};
     HeapSiteValues& values = out.sites[key];
+    values.module = site.module;
     add_amount(site.live, values.live);
     add_amount(site.allocated, values.allocated);
     auto [most, first] = heaviest.try_emplace(key, site.allocated.bytes);
@@ -66,14 +68,24 @@ HeapValues heap_values(const HeapSummary& heap) {
   return out;
 }
 
-RunValues values_of(const Report& report, const std::string& path) {
+// The first process is the one that was asked for, or launched; the others are its children.
+std::string program_of(const run::Reader& reader) {
+  const auto& processes = reader.contents().processes;
+  if (processes.empty()) return "";
+  const std::string& exe = processes.front().exe;
+  return exe.substr(exe.rfind('/') + 1);
+}
+
+RunValues values_of(const Report& report, const std::string& path, const std::string& program) {
   RunValues values;
   values.path = path;
+  values.program = program;
   values.info = report.info;
   values.seconds = static_cast<double>(report.window_ns) / 1e9;
   values.time = report.thread_time;
   values.cpu_ns = static_cast<double>(report.thread_time.running_ns());
   // As the report has it: the rate between two reports of the load, over the whole window.
+  values.load_measured = report.workload.measured;
   if (report.workload.measured) values.requests = report.workload.throughput_per_s * values.seconds;
   values.errors = static_cast<double>(report.workload.errors);
   values.samples = report.quality.samples;
@@ -81,12 +93,14 @@ RunValues values_of(const Report& report, const std::string& path) {
   values.lost_share = report.quality.lost_share;
   values.category_ns = category_times(report);
   values.lock_ns = lock_times(report);
-  values.heap = heap_values(report.heap);
+  values.heap = heap_values(report.heap, program);
   for (const model::Fact& fact : report.facts)
     values.facts[fact.scope + " " + fact.key] = fact.value;
-  values.latency_p50_ns = number(values.facts, "load p50_ns");
-  values.latency_p90_ns = number(values.facts, "load p90_ns");
-  values.latency_p99_ns = number(values.facts, "load p99_ns");
+  if (values.requests > 0) {  // else nothing was answered, in no time
+    values.latency_p50_ns = number(values.facts, "load p50_ns");
+    values.latency_p90_ns = number(values.facts, "load p90_ns");
+    values.latency_p99_ns = number(values.facts, "load p99_ns");
+  }
   values.verdict = report.verdict.kind;
   values.verdict_sentence = report.verdict.sentence;
   return values;
@@ -100,7 +114,7 @@ Result<UnplacedRun> read_unplaced_run(const run::Reader& reader, const std::stri
   options.max_heap_sites = SIZE_MAX;
   auto report = analyse(reader, options);
   if (!report) return std::unexpected(report.error());
-  RunValues values = values_of(*report, path);
+  RunValues values = values_of(*report, path, program_of(reader));
   bool any = values.samples > 0 || values.waits > 0 || values.heap.allocated.samples > 0;
   if (!any)
     return fail_with_remedy(
@@ -121,8 +135,9 @@ Result<UnplacedRun> read_unplaced_run(const run::Reader& reader, const std::stri
 }
 
 RunValues place(UnplacedRun run, UnionTree& tree) {
-  run.values.column = tree.add_run(run.calls, run.ns_by_stack);
+  run.values.column = tree.add_run(run.calls, run.ns_by_stack, run.values.program);
   double sampled = tree.total_ns(run.values.column)[UnionTree::kRoot];
+  run.values.sampled_ns = sampled;
   double share = run.values.cpu_ns > 0 ? sampled / run.values.cpu_ns : 1;
   // Far from all of it, or of far more, they are not samples of that time.
   constexpr double kFarthest = 2;

@@ -20,6 +20,7 @@ namespace assay::analysis {
 
 // A function that allocates, all its lines together: lines move between versions.
 struct HeapSiteValues {
+  std::string module;
   std::string file;  // of its heaviest line
   uint32_t line = 0;
   HeapAmount live, allocated;
@@ -29,21 +30,25 @@ struct HeapValues {
   bool present = false;
   double rate_bytes = 0;  // mean bytes between samples
   HeapAmount live, allocated;
-  std::map<std::pair<std::string, std::string>, HeapSiteValues> sites;  // by function and module
+  // By function and comparable module; the program's own have none, as it may be renamed.
+  std::map<std::pair<std::string, std::string>, HeapSiteValues> sites;
 };
 
 struct RunValues {
   std::string path;
+  std::string program;  // the file name of the server itself; empty when not known
   model::RunInfo info;
   size_t column = 0;  // in the UnionTree
   double seconds = 0;
-  double requests = 0;  // answered in the window; 0: load was not measured
+  bool load_measured = false;
+  double requests = 0;  // answered well in the window
   double errors = 0;
   double cpu_ns = 0;  // the kernel's account of running time
   TimeSplit time;
   uint64_t samples = 0;
   uint64_t waits = 0;
   double lost_share = 0;
+  double sampled_ns = 0;     // what the samples add up to
   double sampled_share = 1;  // what the samples add up to, of cpu_ns
   double slowness = 1;       // of the machine in this run, where compare() could tell
   std::optional<double> latency_p50_ns, latency_p90_ns, latency_p99_ns;
@@ -56,6 +61,9 @@ struct RunValues {
   std::string verdict_sentence;
 
   bool imported() const { return info.backend.starts_with("import"); }
+  // A command that was recorded to its own end: the whole of it is one piece of work.
+  bool ran_to_its_end() const { return info.finished && info.end_reason == "target exited"; }
+  double failed_share() const { return requests + errors > 0 ? errors / (requests + errors) : 0; }
 };
 
 // A run before it has its place in a tree. `reader` must outlive it.

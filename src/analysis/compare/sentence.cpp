@@ -27,9 +27,16 @@ std::string interval_of(const Measure& measure) {
                      (measure.high - 1) * 100);
 }
 
-// A difference that is there, but perhaps smaller than what is called a change, is not "none".
+// A difference that is there, but perhaps smaller than what is called a change, is not "none"; nor
+// is one that is large, and yet not sure enough for one of several measures asked at once.
 std::string undecided_text(const std::string& what, const Measure& measure) {
   bool differs = measure.low > 1 || measure.high < 1;
+  bool large = measure.low > 1 + kSmallestFloor || measure.high < 1 / (1 + kSmallestFloor);
+  if (large)
+    return fmt::format(
+        "{} differs by {} ({}), which is not yet sure enough among all that was asked: more runs "
+        "would tell.",
+        what, change_of(measure), interval_of(measure));
   if (differs)
     return fmt::format(
         "{} differs by {} ({}): not shown to be more than the {:.0f} % from which on "
@@ -40,14 +47,17 @@ std::string undecided_text(const std::string& what, const Measure& measure) {
 }
 
 std::string whole_runs(const Comparison& comparison, const Measure& measure) {
-  std::string what = measure.name + " per " + std::string(per_name(comparison.per));
+  std::string what = comparison.per == Per::share
+                         ? "The share of CPU time " + measure.name
+                         : measure.name + " per " + std::string(per_name(comparison.per));
   switch (measure.outcome) {
     case Outcome::higher:
     case Outcome::lower:
       return fmt::format("{} changed by {} ({}).", what, change_of(measure), interval_of(measure));
     case Outcome::no_change:
-      return fmt::format("{} did not change: the difference is certainly within ±{:.1f} %.", what,
-                         comparison.no_change_within * 100);
+      return fmt::format(
+          "{} did not change: with 95 % confidence the difference is within ±{:.1f} %.", what,
+          comparison.no_change_within * 100);
     case Outcome::undecided:
       return undecided_text(what, measure);
     case Outcome::descriptive:
@@ -86,7 +96,13 @@ std::string functions_changed(const Comparison& comparison) {
 
 std::string sentence_of(const Comparison& comparison) {
   const Measure* measure = main_measure(comparison);
-  if (measure == nullptr) return "The runs hold no CPU time to compare.";
+  if (measure == nullptr) {
+    if (comparison.measures.empty() && comparison.changes.empty())
+      return "The runs hold no CPU time to compare.";
+    return comparison.descriptive
+               ? "With one run on a side this describes those runs; it does not show a change."
+               : "Shares of the samples are compared." + functions_changed(comparison);
+  }
   return whole_runs(comparison, *measure) + functions_changed(comparison);
 }
 

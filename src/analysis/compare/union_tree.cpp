@@ -4,11 +4,21 @@
 
 namespace assay::analysis {
 
-uint32_t UnionTree::function_of(const analysis::Function& function) {
-  std::pair key{comparable_name(function.name), std::string(function.module)};
-  auto [it, added] = by_name_.try_emplace(key, static_cast<uint32_t>(functions_.size()));
-  if (added) functions_.push_back({key.first, key.second, function.named});
-  return it->second;
+uint32_t UnionTree::function_of(const analysis::Function& function, std::string_view program) {
+  constexpr const char* kProgram = "\x01";  // no file is called that
+  bool is_program = !program.empty() && function.module == program;
+  std::pair key{comparable_name(function.name),
+                is_program ? kProgram : comparable_module(function.module)};
+  if (auto found = by_name_.find(key); found != by_name_.end()) return found->second;
+  auto number = static_cast<uint32_t>(functions_.size());
+  auto [bare, first] = by_bare_name_.try_emplace(key.first, number);
+  // Nothing but the name can tell, when one of the two has no module.
+  bool same = !first && (key.second.empty() || functions_[bare->second].module.empty());
+  if (same) return by_name_[key] = bare->second;
+  by_name_[key] = number;
+  std::string shown = key.second.empty() ? "" : std::string(function.module);
+  functions_.push_back({key.first, shown, function.named});
+  return number;
 }
 
 uint32_t UnionTree::child_of(uint32_t parent, uint32_t function) {
@@ -21,11 +31,12 @@ uint32_t UnionTree::child_of(uint32_t parent, uint32_t function) {
   return it->second;
 }
 
-size_t UnionTree::add_run(const CallTree& tree, const std::vector<int64_t>& ns_by_stack) {
+size_t UnionTree::add_run(const CallTree& tree, const std::vector<int64_t>& ns_by_stack,
+                          std::string_view program) {
   std::vector<uint32_t> function_numbers;
   function_numbers.reserve(tree.functions().size());
   for (const analysis::Function& function : tree.functions())
-    function_numbers.push_back(function_of(function));
+    function_numbers.push_back(function_of(function, program));
   // Only paths that time was spent in become nodes; parents have lower indices than children.
   const auto& paths = tree.paths();
   std::vector<char> used(paths.size());
