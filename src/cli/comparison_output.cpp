@@ -76,7 +76,8 @@ Result<void> refuse_repeated(const std::vector<std::string>& side) {
   std::set<std::string> seen;
   for (const std::string& path : side) {
     std::error_code unknown;
-    std::string file = std::filesystem::weakly_canonical(path, unknown).string();
+    std::string file =
+        std::filesystem::weakly_canonical(std::filesystem::absolute(path), unknown).string();
     if (!seen.insert(unknown ? path : file).second)
       return fail_with_remedy(fmt::format("{} stands twice on one side, and counts once", path),
                               "record another run");
