@@ -83,7 +83,16 @@ std::string base64(std::string_view bytes) {
   return out;
 }
 
-const char* outcome_class(Outcome outcome) {
+// Orange is dearer and blue cheaper; of throughput and idle time less is dearer.
+Outcome as_cost(const Measure& m) {
+  bool more_is_better = m.id == "throughput" || m.id.starts_with("idle_per_");
+  if (!more_is_better) return m.outcome;
+  if (m.outcome == Outcome::higher) return Outcome::lower;
+  return m.outcome == Outcome::lower ? Outcome::higher : m.outcome;
+}
+
+const char* outcome_class(const Measure& m) {
+  Outcome outcome = as_cost(m);
   if (outcome == Outcome::higher) return "higher";
   if (outcome == Outcome::lower) return "lower";
   return "";
@@ -95,9 +104,10 @@ std::string bar(const Measure& m) {
   if (!std::isfinite(m.low) || !std::isfinite(m.high) || m.low <= 0) return "";
   auto x = [](double ratio) { return 80 + std::clamp(std::log2(ratio), -1.0, 1.0) * 76; };
   double low = x(m.low), high = x(m.high), width = std::max(1.0, high - low);
-  const char* colour = m.outcome == Outcome::higher  ? "var(--more)"
-                       : m.outcome == Outcome::lower ? "var(--less)"
-                                                     : "var(--dim)";
+  Outcome cost = as_cost(m);
+  const char* colour = cost == Outcome::higher  ? "var(--more)"
+                       : cost == Outcome::lower ? "var(--less)"
+                                                : "var(--dim)";
   return fmt::format(
       "<svg width='160' height='18' aria-hidden='true'><rect x='{:.1f}' y='1' width='{:.1f}' "
       "height='16' fill='var(--line)'/><line x1='80' x2='80' y1='0' y2='18' "
@@ -115,7 +125,7 @@ std::string measure_row(const Measure& m) {
       "<tr{}><td>{}</td><td class=n>{}</td><td class=n>{}</td><td>{}</td><td class='n {}'>{}</td>"
       "<td class=n>{}</td><td class=bar>{}</td><td>{}</td></tr>\n",
       finding ? "" : " class=quiet", name, number(m.base), number(m.next), escaped(m.unit),
-      outcome_class(m.outcome), change_text(m), interval_text(m), bar(m), outcome_text(m.outcome));
+      outcome_class(m), change_text(m), interval_text(m), bar(m), outcome_text(m.outcome));
 }
 
 std::string measures_table(const Comparison& comparison) {

@@ -73,6 +73,18 @@ TEST(ComparisonText, LongSentencesAreWrapped) {
   EXPECT_THAT(second, ::testing::StartsWith("word"));
 }
 
+TEST(ComparisonHtml, MoreThroughputIsNotColouredAsDearer) {
+  Comparison comparison;
+  comparison.base.runs.resize(2);
+  comparison.next.runs.resize(2);
+  Measure throughput = measured(100, 150, Outcome::higher);
+  throughput.id = "throughput";
+  comparison.measures = {throughput};
+  std::string page = render_comparison_html(comparison, "<svg/>");
+  EXPECT_THAT(page, HasSubstr("class='n lower'"));
+  EXPECT_THAT(page, Not(HasSubstr("class='n higher'")));
+}
+
 TEST(ComparisonHeap, IsInEveryFormat) {
   Comparison comparison = with_heap();
   std::string text = render_comparison_text(comparison, {});

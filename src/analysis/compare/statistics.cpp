@@ -12,7 +12,6 @@ namespace assay::analysis {
 namespace {
 
 constexpr int kBootstrapRounds = 4000;
-constexpr size_t kMostArrangements = 20'000;
 constexpr int kSplitRounds = 400;
 constexpr uint64_t kSeed = 20'26;
 constexpr double kWorthACovariate = 0.7;  // of the variance: what it may leave
@@ -52,16 +51,6 @@ double mean_of_draws(std::span<const double> values, std::mt19937_64& random) {
   double sum = 0;
   for (size_t i = 0; i < values.size(); ++i) sum += values[random() % values.size()];
   return sum / static_cast<double>(values.size());
-}
-
-// n over k, or more than `limit`.
-size_t combinations(size_t n, size_t k, size_t limit) {
-  size_t count = 1;
-  for (size_t i = 1; i <= k; ++i) {
-    count = count * (n - k + i) / i;
-    if (count > limit) return limit + 1;
-  }
-  return count;
 }
 
 }  // namespace
@@ -117,38 +106,6 @@ Beside welch_beside(std::span<const double> a, std::span<const double> b,
   double t = std::abs(out.welch.difference) / out.welch.standard_error;
   out.welch.p = std::min(1.0, 2 * upper_tail(t, out.welch.degrees));
   return out;
-}
-
-double permutation_p(std::span<const double> a, std::span<const double> b) {
-  if (a.empty() || b.empty()) return 1;
-  std::vector<double> all(a.begin(), a.end());
-  all.insert(all.end(), b.begin(), b.end());
-  double total = std::accumulate(all.begin(), all.end(), 0.0);
-  auto distance = [&](double sum_of_a) {
-    return std::abs((total - sum_of_a) / static_cast<double>(b.size()) -
-                    sum_of_a / static_cast<double>(a.size()));
-  };
-  double observed = distance(std::accumulate(a.begin(), a.end(), 0.0)) * (1 - 1e-12);
-  size_t as_far = 0;
-  size_t tried = 0;
-  if (combinations(all.size(), a.size(), kMostArrangements) <= kMostArrangements) {
-    std::vector<char> chosen(all.size());
-    std::fill(chosen.begin(), chosen.begin() + static_cast<ptrdiff_t>(a.size()), 1);
-    do {
-      double sum = 0;
-      for (size_t i = 0; i < all.size(); ++i) sum += chosen[i] != 0 ? all[i] : 0;
-      as_far += distance(sum) >= observed;
-      ++tried;
-    } while (std::prev_permutation(chosen.begin(), chosen.end()));
-    return static_cast<double>(as_far) / static_cast<double>(tried);
-  }
-  std::mt19937_64 random(kSeed);
-  for (; tried < kMostArrangements; ++tried) {
-    std::shuffle(all.begin(), all.end(), random);
-    as_far += distance(std::accumulate(all.begin(), all.begin() + static_cast<ptrdiff_t>(a.size()),
-                                       0.0)) >= observed;
-  }
-  return static_cast<double>(as_far + 1) / static_cast<double>(tried + 1);
 }
 
 Interval student_interval(const Welch& welch, double confidence) {

@@ -34,10 +34,6 @@ struct Beside {
 Beside welch_beside(std::span<const double> a, std::span<const double> b,
                     std::span<const double> covariate_a, std::span<const double> covariate_b);
 
-// Two-sided permutation test of the difference of means; exact up to 20,000 arrangements, that many
-// random ones beyond.
-double permutation_p(std::span<const double> a, std::span<const double> b);
-
 struct Interval {
   double low = 0;
   double high = 0;

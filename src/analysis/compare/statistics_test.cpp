@@ -50,21 +50,6 @@ TEST(Statistics, EqualValuesAreDecidedWithoutSpread) {
   EXPECT_EQ(welch_test(std::array{1.0, 1.0}, std::array{2.0, 2.0}).p, 0);
 }
 
-// Of the 252 ways to choose 5 of 10, two put the smallest five on one side.
-TEST(Statistics, ThePermutationTestIsExactForFewRuns) {
-  EXPECT_NEAR(
-      permutation_p(std::array{1.0, 2.0, 3.0, 4.0, 5.0}, std::array{6.0, 7.0, 8.0, 9.0, 10.0}),
-      2.0 / 252, 1e-12);
-  EXPECT_EQ(permutation_p(std::array{1.0, 2.0}, std::array{1.0, 2.0}), 1);
-}
-
-TEST(Statistics, ThePermutationTestIsCloseToWelchForManyRuns) {
-  std::mt19937_64 random(7);
-  auto a = normal(random, 30, 0, 1);
-  auto b = normal(random, 30, 0.5, 1);
-  EXPECT_NEAR(permutation_p(a, b), welch_test(a, b).p, 0.02);
-}
-
 // p.adjust(c(0.01, 0.02, 0.03, 0.04, 0.05), "BH") is 0.05 five times, by hand as well: 5 p / rank.
 TEST(Statistics, BenjaminiAndHochberg) {
   EXPECT_THAT(benjamini_hochberg(std::array{0.01, 0.02, 0.03, 0.04, 0.05}),
