@@ -30,28 +30,41 @@ CounterPoller::CounterPoller(CounterOptions options, TaskSource tasks, CounterSi
 
 CounterPoller::~CounterPoller() = default;
 
-// The shares are parts of the whole budget; the dearest groups, which grow with threads, get most.
+// The weights divide the whole budget among the groups that there are; the dearest groups, which
+// grow with threads, get most.
 void CounterPoller::add_groups() {
-  const Clock& clock = options_.clock;
-  auto add = [this](std::unique_ptr<CounterGroup> group, int64_t interval_ns, double part) {
-    groups_.push_back({std::move(group), Cadence(interval_ns, part * options_.cpu_share)});
+  struct Weighed {
+    std::unique_ptr<CounterGroup> group;
+    int64_t interval_ns;
+    double weight;
   };
+  std::vector<Weighed> all;
+  auto add = [&all](std::unique_ptr<CounterGroup> group, int64_t interval_ns, double weight) {
+    all.push_back({std::move(group), interval_ns, weight});
+  };
+  const Clock& clock = options_.clock;
   const int64_t second = options_.interval_ns;
-  add(std::make_unique<SchedCounters>(proc_, book_, clock), options_.sched_interval_ns, 0.30);
-  add(std::make_unique<ThreadCounters>(proc_, book_, clock), second, 0.25);
-  add(std::make_unique<ProcessCounters>(proc_, book_, clock), second, 0.10);
-  add(std::make_unique<OpenFileCounters>(proc_, book_, clock), second * kOpenFilesEvery, 0.02);
-  add(std::make_unique<HostCounters>(proc_, book_, clock), second, 0.04);
-  add(std::make_unique<CgroupCounters>(cgroups_, book_, clock), second, 0.04);
+  add(std::make_unique<SchedCounters>(proc_, book_, clock), options_.sched_interval_ns, 30);
+  add(std::make_unique<ThreadCounters>(proc_, book_, clock), second, 25);
+  add(std::make_unique<ProcessCounters>(proc_, book_, clock), second, 10);
+  add(std::make_unique<OpenFileCounters>(proc_, book_, clock), second * kOpenFilesEvery, 2);
+  add(std::make_unique<HostCounters>(proc_, book_, clock), second, 4);
+  add(std::make_unique<CgroupCounters>(cgroups_, book_, clock), second, 4);
   auto owners = std::make_unique<SocketOwners>(proc_);
   SocketOwners& sockets_of = *owners;
-  add(std::move(owners), second, 0.15);
+  add(std::move(owners), second, 15);
   add(std::make_unique<SocketCounters>(proc_, sockets_of, book_, clock, options_.socket_source),
-      second / 2, 0.08);
-  add(std::make_unique<MigrationCounters>(proc_, book_, clock), second * 5, 0.02);
+      second / 2, 8);
+  add(std::make_unique<MigrationCounters>(proc_, book_, clock), second * 5, 2);
   if (options_.hardware != nullptr)
-    add(std::make_unique<HardwareCounters>(*options_.hardware, book_, clock), second, 0.10);
-  add(std::make_unique<SelfCounters>(proc_, book_, clock, cpu_ns_), second, 0.02);
+    add(std::make_unique<HardwareCounters>(*options_.hardware, book_, clock), second, 10);
+  add(std::make_unique<SelfCounters>(proc_, book_, clock, cpu_ns_), second, 2);
+  double weights = 0;
+  for (const Weighed& each : all) weights += each.weight;
+  for (Weighed& each : all) {
+    double share = options_.cpu_share * each.weight / weights;
+    groups_.push_back({std::move(each.group), Cadence(each.interval_ns, share)});
+  }
 }
 
 int64_t CounterPoller::cpu_now_ns() const {

@@ -21,6 +21,13 @@ using testing::ElementsAre;
 
 const int64_t kTickNs = kNsPerSecond / ::sysconf(_SC_CLK_TCK);
 
+class NoPmu final : public os::CounterKernel {
+ public:
+  Result<UniqueFd> open(const perf_event_attr&, pid_t, int) override { return fail("none"); }
+  Result<os::CounterReading> read(int) override { return fail("none"); }
+  Result<void> filter(int, const char*) override { return {}; }
+};
+
 // A poller over a fake /proc with one process of two threads, and clocks that the test turns.
 class FakePoller : public testing::Test {
  protected:
@@ -42,9 +49,20 @@ class FakePoller : public testing::Test {
     options.clock = [this] { return now; };
     options.cpu_clock = [this] { return cpu_now += cpu_step; };
     options.socket_source = [](pid_t) { return std::vector<os::TcpSocket>{}; };
+    options.hardware = hardware;
     poller_ = std::make_unique<CounterPoller>(
         options, [this] { return tasks; }, sink, next);
     return *poller_;
+  }
+  // Of one CPU, over a long time. Each poll is so dear that all groups are held back by their
+  // share, and none by the longest pause.
+  double share_of_dear_polls() {
+    cpu_step = 4 * kNsPerMs;
+    poller().poll_all(now);
+    const TimeNs begin = now, end = begin + 400 * kNsPerSecond;
+    const int64_t before = poller().cpu_ns();
+    for (TimeNs due = poller().poll(now); due < end; due = poller().poll(now)) now = due;
+    return static_cast<double>(poller().cpu_ns() - before) / static_cast<double>(end - begin);
   }
   void poll_at(TimeNs time) {
     now = time;
@@ -57,6 +75,7 @@ class FakePoller : public testing::Test {
   LiveTasks tasks;
   TimeNs now = kNsPerSecond;
   int64_t cpu_now = 0, cpu_step = 0;
+  os::CounterKernel* hardware = nullptr;
   std::unique_ptr<CounterPoller> poller_;
 };
 
@@ -215,6 +234,18 @@ TEST_F(FakePoller, ADearPollBacksOffAndSaysSo) {
   poller().poll_all(now);
   EXPECT_EQ(sink.values(SeriesScope::thread, 10, "run").size(), 2u) << "the window's end always is";
   EXPECT_GE(poller().cpu_ns(), 16 * 30 * kNsPerMs);
+}
+
+TEST_F(FakePoller, AllGroupsTogetherUseTheBudgetAndNoMore) {
+  double share = share_of_dear_polls();
+  EXPECT_LE(share, CounterOptions{}.cpu_share);
+  EXPECT_GE(share, 0.97 * CounterOptions{}.cpu_share);
+}
+
+TEST_F(FakePoller, HardwareCountersAreWithinTheSameBudget) {
+  NoPmu no_pmu;
+  hardware = &no_pmu;
+  EXPECT_LE(share_of_dear_polls(), CounterOptions{}.cpu_share);
 }
 
 // Burns CPU on one thread of this process between two polls and compares the kernel's account with
