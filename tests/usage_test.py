@@ -46,6 +46,8 @@ def tables(directory):
 def main():
     refused("a pid that is no number", ["record", "--pid", "abc"], "--pid", "'abc' is not a whole number")
     refused("a port that is too large", ["stat", "--port", "70000"], "--port", "70000 is not between 1 and 65535")
+    refused("no time to count in", ["stat", "--pid", "1", "--for", "0s"], "--for 0 would count nothing")
+    refused("a health check without load", ["stat", "--pid", "1", "--ready", "http://127.0.0.1/"], "goes with --load")
     refused("a misspelt command", ["recrod", "--pid", "1"], "no command recrod", "assay record")
     refused("a command that is none", ["frobnicate"], "no command frobnicate", "assay --help")
     with tempfile.TemporaryDirectory() as directory:

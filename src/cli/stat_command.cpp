@@ -1,15 +1,13 @@
-#include <atomic>
-#include <csignal>
-
 #include <unistd.h>
 
 #include "analysis/counter_ratios.h"
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/stat_output.h"
+#include "cli/stop_signals.h"
 #include "cli/target_options.h"
 #include "cli/terminal.h"
 #include "report/counters_text.h"
-#include "report/printable.h"
 #include "session/stat.h"
 
 namespace assay::cli {
@@ -21,23 +19,19 @@ constexpr const char* kExamples =
     "  assay stat --name redis-server --for 30s --interval 1s\n"
     "  assay stat --pid 4711 --per-thread\n"
     "  assay stat --port 8000 --load 'http://127.0.0.1:8000/ -c 16'    counts per request\n"
+    "  assay stat -- ./batch --all                start it and count it to its end\n"
     "  assay stat --list                          which events this machine has\n"
     "\n"
     "Events whose ratio is shown are counted over the same time. Where the hardware has fewer\n"
     "counters than events they take turns: the numbers are scaled, and say so.";
-
-std::atomic<bool> stop_requested{false};
-
-void request_stop(int) {
-  stop_requested = true;
-}
 
 class StatCommand final : public Command {
  public:
   explicit StatCommand(CLI::App* parser) : Command(parser) {
     parser->footer(kExamples);
     target_.add_to(*parser);
-    parser->add_option("--for", duration_, "How long (default 10s)")->type_name("TIME");
+    parser->add_option("--for", duration_, "How long (default 10s; with -- until the command ends)")
+        ->type_name("TIME");
     parser->add_option("--interval", interval_, "Print counts this often as well")
         ->type_name("TIME");
     parser->add_flag("--per-thread", options_.per_thread, "Counts of each thread, too");
@@ -46,6 +40,12 @@ class StatCommand final : public Command {
             "--load", options_.load.what,
             "Drive the server meanwhile: 'URL [options of assay load]'; counts per request")
         ->type_name("LOAD");
+    parser
+        ->add_option("--ready", options_.load.ready_url,
+                     "With --load: wait until this URL answers well (default: the load's own URL)")
+        ->type_name("URL");
+    parser->add_option("--ready-timeout", ready_timeout_, "How long to wait for that (default 30s)")
+        ->type_name("TIME");
     parser->add_flag("--no-syscalls", no_syscalls_,
                      "Do not count system calls: they cost 0.1 µs each while it counts");
     parser->add_flag("--list", list_, "Say which events can be counted here");
@@ -58,35 +58,35 @@ class StatCommand final : public Command {
       print_error(ready.error());
       return kWrongUsage;
     }
-    struct sigaction action {};
-    action.sa_handler = request_stop;
-    action.sa_flags = SA_RESETHAND;
-    sigaction(SIGINT, &action, nullptr);
-    auto outcome =
-        session::stat(options_, stop_requested,
-                      [this](double from_s, double seconds, const model::Counts& counts) {
-                        show_interval(from_s, seconds, counts);
-                      });
+    install_stop_signals();
+    auto outcome = session::stat(options_, stop_requested(),
+                                 [this](double from_s, double to_s, const model::Counts& counts) {
+                                   show_interval(from_s, to_s, counts);
+                                 });
     if (!outcome) return print_error(outcome.error());
     show(*outcome);
-    return kDone;
+    return outcome->launched_exit ? outcome->launched_exit->exit_code() : kDone;
   }
 
  private:
   Result<void> prepare(const Invocation& invocation) {
-    if (!invocation.launched_command.empty())
-      return fail_with_remedy("assay stat counts running servers; it launches none",
-                              "start the server first, then: assay stat --pid PID");
-    auto spec = target_.spec({});
+    auto spec = target_.spec(invocation.launched_command);
     if (!spec) return std::unexpected(spec.error());
-    options_.target = *spec;
-    auto duration = parse_duration_ns(duration_);
+    bool driven = !options_.load.what.empty();
+    bool to_its_end = !spec->command.empty() && !driven;  // a server under load has none
+    auto duration = parse_duration_ns(!duration_.empty() ? duration_ : to_its_end ? "0" : "10s");
     if (!duration) return std::unexpected(duration.error());
+    if (!duration_.empty() && *duration == 0) return fail("--for 0 would count nothing");
     auto interval = parse_duration_ns(interval_);
     if (!interval) return std::unexpected(interval.error());
+    auto ready = parse_duration_ns(ready_timeout_);
+    if (!ready) return std::unexpected(ready.error());
+    if (!driven && !options_.load.ready_url.empty()) return fail("--ready goes with --load");
+    options_.target = *spec;
     options_.duration_ns = *duration;
     options_.interval_ns = *interval;
     options_.syscalls = !no_syscalls_;
+    options_.load.ready_timeout_ns = *ready;
     options_.load.ready_port = spec->port;
     return {};
   }
@@ -104,30 +104,25 @@ class StatCommand final : public Command {
     return kDone;
   }
 
-  void show_interval(double from_s, double seconds, const model::Counts& counts) {
+  void show_interval(double from_s, double to_s, const model::Counts& counts) {
     if (json_) {
-      say(stdout, "{}\n", report::render_counters_json({seconds, counts}));
-      return;
+      say(stdout, "{}\n", interval_json(from_s, to_s, counts));
+    } else {
+      say(stdout, "{}\n{}", interval_label(to_s, options_.interval_ns),
+          report::render_counters_text({to_s - from_s, counts}, style()));
     }
-    say(stdout, "{:.1f} s\n{}", from_s, report::render_counters_text({seconds, counts}, style()));
     fflush(stdout);
   }
 
   void show(const session::StatOutcome& outcome) {
-    report::CountedBesides besides{outcome.top_down, outcome.syscalls, {}, outcome.syscall_source};
-    for (const session::SyscallRate& call : outcome.by_syscall)
-      besides.by_syscall.push_back({call.name, call.calls});
-    report::CountersShown shown{outcome.seconds, outcome.counts, outcome.requests, &besides};
     if (json_) {
-      say(stdout, "{}\n", report::render_counters_json(shown));
+      say(stdout, "{}\n", whole_json(outcome));
       if (!outcome.no_requests.empty()) say(stderr, "assay: {}\n", outcome.no_requests);
       return;
     }
-    say(stdout, "{} process{}, {} thread{}, {:.2f} s{}{}\n", outcome.processes,
-        outcome.processes == 1 ? "" : "es", outcome.threads, outcome.threads == 1 ? "" : "s",
-        outcome.seconds,
-        outcome.user_only ? ", user mode only (not permitted to count the kernel)" : "",
-        outcome.target_ended ? ", until the target ended" : "");
+    report::CountedBesides besides = besides_of(outcome);
+    report::CountersShown shown{outcome.seconds, outcome.counts, outcome.requests, &besides};
+    show_heading(outcome);
     std::string idle = analysis::idle_remark(outcome.counts, outcome.seconds);
     if (!idle.empty()) say(stdout, "! {}\n", idle);
     if (outcome.requests > 0)
@@ -140,9 +135,19 @@ class StatCommand final : public Command {
     say(stdout, "{}", report::render_uncounted(outcome.counts, style()));
     say(stdout, "{}", report::render_besides(shown, style()));
     for (const session::ThreadCounts& thread : outcome.per_thread) {
-      say(stdout, "\n{} ({})\n{}", report::fitted(thread.name, 40), thread.tid,
+      say(stdout, "\n{}\n{}", thread_label(thread),
           report::render_counters_text({outcome.seconds, thread.counts}, style()));
     }
+  }
+
+  static void show_heading(const session::StatOutcome& outcome) {
+    say(stdout, "{} process{}, {} thread{}, {:.2f} s{}{}\n", outcome.processes,
+        outcome.processes == 1 ? "" : "es", outcome.threads, outcome.threads == 1 ? "" : "s",
+        outcome.seconds,
+        outcome.user_only ? ", user mode only (not permitted to count the kernel)" : "",
+        outcome.end == session::StatEnd::target_ended  ? ", until the target ended"
+        : outcome.end == session::StatEnd::interrupted ? ", until it was interrupted"
+                                                       : "");
   }
 
   static report::Style style() {
@@ -153,8 +158,9 @@ class StatCommand final : public Command {
 
   TargetOptions target_;
   session::StatOptions options_;
-  std::string duration_ = "10s";
+  std::string duration_;
   std::string interval_ = "0";
+  std::string ready_timeout_ = "30s";
   bool list_ = false;
   bool no_syscalls_ = false;
   bool json_ = false;

@@ -1,13 +1,17 @@
 // stat(): counts a target's events for a while.
 //
-// In: a target, how long, and what drives it meanwhile. Out: counts of the whole time and of each
-// interval, as they come, the last of them perhaps shorter; top-down shares' counters and system
-// calls where they can be had, with the reason where not. Threads: the caller's. Failures: the
-// target's, the counters', the load's; a target that ends, ends it early.
+// In: a target, found running or a command to launch, how long, and what drives it meanwhile. Out:
+// counts of the whole time, of its threads and of each interval, as they come, the last of them
+// perhaps shorter; top-down shares' counters and system calls where they can be had, with the
+// reason where not. The whole, its threads and the intervals come from the same readings. A
+// launched command is counted from its first instruction, and treated at the end as `record` does.
+// Threads: the caller's. Failures: the target's, the counters', the load's; a target that ends,
+// ends it early.
 #pragma once
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +19,7 @@
 #include "base/result.h"
 #include "model/counters.h"
 #include "model/top_down.h"
+#include "os/launch.h"
 #include "session/load_driver.h"
 #include "target/target.h"
 
@@ -22,8 +27,8 @@ namespace assay::session {
 
 struct StatOptions {
   target::TargetSpec target;
-  int64_t duration_ns = 10 * kNsPerSecond;
-  int64_t interval_ns = 0;  // 0: no intervals
+  int64_t duration_ns = 10 * kNsPerSecond;  // 0: until the target ends or it is told to stop
+  int64_t interval_ns = 0;                  // 0: no intervals
   bool per_thread = false;
   bool syscalls = true;  // count system calls by name
   LoadRequest load;      // what drives the target meanwhile; empty: nothing
@@ -34,6 +39,7 @@ struct SyscallRate {
   uint64_t calls = 0;
 };
 
+// Of one thread that ran when counting began, with all that it started since.
 struct ThreadCounts {
   pid_t pid = 0;
   pid_t tid = 0;
@@ -41,16 +47,19 @@ struct ThreadCounts {
   model::Counts counts;
 };
 
+enum class StatEnd : uint8_t { time, target_ended, interrupted };
+
 struct StatOutcome {
   double seconds = 0;
-  size_t processes = 0;
+  size_t processes = 0;  // when counting began
   size_t threads = 0;
   model::Counts counts;
   uint64_t voluntary_switches = 0;  // of all threads, those that ended included
   uint64_t involuntary_switches = 0;
   std::vector<ThreadCounts> per_thread;
   bool user_only = false;
-  bool target_ended = false;
+  StatEnd end = StatEnd::time;
+  std::optional<os::ExitStatus> launched_exit;  // of a launched command that has ended
   model::TopDownCounts top_down;
   uint64_t syscalls = 0;                // all of them
   std::vector<SyscallRate> by_syscall;  // most first
@@ -59,7 +68,8 @@ struct StatOutcome {
   std::string no_requests;              // why it was not, where there was load
 };
 
-using IntervalSeen = std::function<void(double from_s, double seconds, const model::Counts&)>;
+// Seconds since counting began.
+using IntervalSeen = std::function<void(double from_s, double to_s, const model::Counts&)>;
 
 Result<StatOutcome> stat(const StatOptions& options, const std::atomic<bool>& stop,
                          const IntervalSeen& interval_seen);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`assay load`, `record --load` and `sweep`, through the program itself.
+"""`assay load`, `record --load`, `stat --load` and `sweep`, through the program itself.
 
 usage: load_test.py ASSAY
 Exits 77 (skipped) where this machine does not let Assay capture. Times are only asked to be there and to
@@ -205,6 +205,30 @@ def test_refused(url, pid, directory):
         check(took < 15, f"{command[0]} does not wait for what will not come: {took:.1f} s")
 
 
+def whole_of(*words):
+    code, out, err = run("stat", "--json", "--for", "1s", *words)
+    check(code == 0, f"stat {words}: {err}")
+    return json.loads(out.splitlines()[-1]) if code == 0 else {}
+
+
+def test_stat(url, pid):
+    """The load's last report is waited for after the time is over: that is nobody's time."""
+    whole = whole_of("--pid", str(pid), "--load", url + " -c 4", "--per-thread")
+    clock = [row["counters"]["task-clock"]["value"] for row in [whole, *whole.get("per_thread", [])] if row]
+    check(len(clock) >= 2 and clock[0] > 0 and abs(sum(clock[1:]) - clock[0]) < 1e-6 * clock[0],
+          f"the threads add up to the whole: {clock}")
+    check(whole.get("whole") is True and whole.get("ended") == "time" and whole.get("requests", 0) > 0, f"{whole}")
+    begin = time.monotonic()
+    code, _, err = run("stat", "--pid", str(pid), "--load", f"http://127.0.0.1:{free_port()}/",
+                       "--ready-timeout", "500ms")
+    check(code == 1 and "not ready" in err, f"stat, a server that is not there: {err}")
+    check(time.monotonic() - begin < 15, "stat waits as long as it is told to")
+    port = free_port()
+    whole = whole_of("--load", f"http://127.0.0.1:{port}/ -c 2", "--", sys.executable, SERVER, str(port))
+    check(whole.get("requests", 0) > 0 and whole.get("ended") == "time", f"a launched server under load: {whole}")
+    expect_gone(f"{SERVER} {port}", "stat --load -- SERVER")
+
+
 def main():
     server = subprocess.Popen([sys.executable, SERVER, "0"], stdout=subprocess.PIPE, text=True)
     try:
@@ -225,6 +249,7 @@ def main():
             test_record_launched(directory)
             test_interrupted(url, server.pid, directory)
             test_killed(url, server.pid, directory)
+            test_stat(url, server.pid)
             test_sweep(url, server.pid)
     finally:
         server.kill()

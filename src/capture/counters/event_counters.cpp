@@ -79,6 +79,7 @@ void HardwareCounters::open(const LiveTasks& tasks) {
       if (problem.empty()) problem = counted.counters->problem(CounterId::cycles);
       continue;
     }
+    counted.totals = std::make_unique<CounterTotals>(*counted.counters);
     processes_.push_back(std::move(counted));
   }
   if (processes_.empty()) note("not counted: " + problem, "");
@@ -87,18 +88,18 @@ void HardwareCounters::open(const LiveTasks& tasks) {
 void HardwareCounters::poll(const LiveTasks& tasks) {
   if (!opened_) open(tasks);
   for (Counted& process : processes_) {
-    Counts counts = process.counters->read_all();
+    const Counts& counts = process.totals->advance();
     TimeNs now = clock_();
     for (size_t i = 0; i < counts.size(); ++i) {
       if (kNames[i] == nullptr || !counts[i].counted) continue;
       SeriesSpec spec{SeriesScope::process, SeriesKind::cumulative, kNames[i], "count"};
       book_.put(process.tracks[i], spec, process.id.value, "", now,
                 static_cast<int64_t>(std::llround(counts[i].value)));
-      // How much of the time it really counted, in thousandths: the rest is scaled.
+      // How much of the time since the last read it counted, in thousandths: the rest is scaled.
       SeriesSpec share{SeriesScope::process, SeriesKind::gauge, "counted_share", "milli"};
       if (static_cast<CounterId>(i) == CounterId::cycles)
         book_.put(process.shares[i], share, process.id.value, "cycles", now,
-                  static_cast<int64_t>(counts[i].counted_share * 1000));
+                  static_cast<int64_t>(std::llround(counts[i].counted_share * 1000)));
     }
   }
 }

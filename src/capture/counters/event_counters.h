@@ -45,6 +45,7 @@ class HardwareCounters : public CounterGroup {
   struct Counted {
     model::ProcessId id;
     std::unique_ptr<CounterSet> counters;
+    std::unique_ptr<CounterTotals> totals;
     std::array<Track, kCounterCount> tracks;
     std::array<Track, kCounterCount> shares;
   };

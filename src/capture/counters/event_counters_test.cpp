@@ -54,6 +54,20 @@ TEST_F(EventCountersTest, HardwareByProcessScaledToTheWholeTime) {
   EXPECT_FALSE(sink.noted("hardware counters"));
 }
 
+TEST_F(EventCountersTest, ACumulativeSeriesNeverFallsThoughTurnsChange) {
+  OneReading kernel;
+  tasks.threads.pop_back();
+  kernel.reading = {600, 1000, 100};
+  HardwareCounters counters(kernel, book, clock);
+  counters.poll(tasks);
+  kernel.reading = {700, 1400, 300};  // all of it scaled at once: 3267
+  now = 2;
+  counters.poll(tasks);
+  EXPECT_THAT(sink.values(model::SeriesScope::process, 3, "cycles"), ElementsAre(6000, 6200));
+  EXPECT_THAT(sink.values(model::SeriesScope::process, 3, "counted_share", "cycles"),
+              ElementsAre(100, 500));
+}
+
 TEST_F(EventCountersTest, WithoutAPmuThereIsOneNote) {
   OneReading kernel;
   kernel.has_pmu = false;

@@ -4,8 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "capture/stat/counter_interval.h"
+
 namespace assay::capture {
 namespace {
+
+constexpr const char* kNoTurn = "other events had the CPU's counters all this time";
 
 std::string why_refused(int code, bool hardware) {
   switch (code) {
@@ -27,6 +31,10 @@ std::string why_refused(int code, bool hardware) {
 
 bool is_refused_permission(int code) {
   return code == EACCES || code == EPERM;
+}
+
+std::optional<os::CounterReading> reading_of(const CounterReadings& readings, size_t at) {
+  return readings.empty() ? os::CounterReading{} : readings[at];
 }
 
 }  // namespace
@@ -67,50 +75,71 @@ void CounterSet::open_group(std::span<const CounterId> group, pid_t tid) {
   }
 }
 
-Counts CounterSet::read_all() {
-  std::vector<const Opened*> all;
-  for (const Opened& event : events_) all.push_back(&event);
-  return read(all);
-}
-
-Counts CounterSet::read_thread(pid_t tid) {
-  std::vector<const Opened*> of_thread;
+CounterReadings CounterSet::read() {
+  CounterReadings readings;
+  readings.reserve(events_.size());
   for (const Opened& event : events_) {
-    if (event.tid == tid) of_thread.push_back(&event);
+    auto reading = kernel_.read(event.fd.get());
+    readings.push_back(reading ? std::optional(*reading) : std::nullopt);
   }
-  return read(of_thread);
+  return readings;
 }
 
-Counts CounterSet::read(const std::vector<const Opened*>& events) {
+Counts CounterSet::between(const CounterReadings& before, const CounterReadings& after) const {
+  return sum(before, after, std::nullopt);
+}
+
+Counts CounterSet::thread_between(pid_t tid, const CounterReadings& before,
+                                  const CounterReadings& after) const {
+  return sum(before, after, tid);
+}
+
+Counts CounterSet::sum(const CounterReadings& before, const CounterReadings& after,
+                       std::optional<pid_t> only) const {
   Counts counts;
-  std::array<double, kCounterCount> enabled{}, running{};
-  for (const Opened* event : events) {
-    auto reading = kernel_.read(event->fd.get());
-    if (!reading) continue;
-    auto at = static_cast<size_t>(event->id);
+  std::array<CounterInterval, kCounterCount> intervals;
+  for (size_t i = 0; i < events_.size(); ++i) {
+    if (only && events_[i].tid != *only) continue;
+    std::optional<os::CounterReading> then = reading_of(before, i);
+    if (!then || !after[i]) continue;
+    auto at = static_cast<size_t>(events_[i].id);
     counts[at].counted = true;
-    enabled[at] += static_cast<double>(reading->enabled_ns);
-    running[at] += static_cast<double>(reading->running_ns);
-    if (reading->running_ns == 0) continue;
-    counts[at].value += static_cast<double>(reading->value) *
-                        static_cast<double>(reading->enabled_ns) /
-                        static_cast<double>(reading->running_ns);
+    intervals[at].add(*then, *after[i]);
   }
   for (size_t i = 0; i < counts.size(); ++i) {
-    if (enabled[i] > 0) counts[i].counted_share = running[i] / enabled[i];
-    if (!counts[i].counted) counts[i].problem = problems_[i];
+    if (!counts[i].counted) {
+      counts[i].problem = problems_[i];
+      continue;
+    }
+    counts[i].counted = intervals[i].had_a_turn();
+    if (!counts[i].counted) counts[i].problem = kNoTurn;
+    counts[i].value = intervals[i].value();
+    counts[i].counted_share = intervals[i].share();
   }
   return counts;
 }
 
-Counts counts_between(const Counts& before, const Counts& after) {
-  Counts between;
-  for (size_t i = 0; i < between.size(); ++i) {
-    between[i] = after[i];
-    between[i].counted = before[i].counted && after[i].counted;
-    between[i].value = std::max(0.0, after[i].value - before[i].value);
+const Counts& CounterTotals::advance() {
+  CounterReadings now = set_.read();
+  added_.resize(now.size());
+  Counts lately = set_.between(last_, now);
+  for (size_t i = 0; i < totals_.size(); ++i) {
+    totals_[i].counted_share = lately[i].counted_share;
+    totals_[i].problem = lately[i].problem;
   }
-  return between;
+  for (size_t i = 0; i < now.size(); ++i) {
+    if (!now[i]) continue;
+    model::Count& total = totals_[static_cast<size_t>(set_.events_[i].id)];
+    total.counted = true;
+    // Without a turn it is left behind, so that the next one stands for this time as well.
+    if (now[i]->running_ns <= added_[i].running_ns) continue;
+    CounterInterval interval;
+    interval.add(added_[i], *now[i]);
+    total.value += interval.value();
+    added_[i] = *now[i];
+  }
+  last_ = std::move(now);
+  return totals_;
 }
 
 }  // namespace assay::capture

@@ -1,13 +1,14 @@
 // CounterSet: the counters of a target's threads, and of all that they create.
 //
-// In: thread ids. Out: one Count per event, summed over the threads; what the hardware counted in
-// turns is scaled to the whole time, and the share of the time that it counted is kept beside it.
-// An event that cannot be counted says why; the others go on. Threads: one owner. Failures: no
-// event at all could be opened for any thread.
+// In: thread ids. Out: readings, and between two of them one Count per event, summed over the
+// threads; what the hardware counted in turns is scaled to the interval, and the share of it that
+// was counted is kept beside it. An event that cannot be counted says why; the others go on.
+// Threads: one owner. Failures: no event at all could be opened for any thread.
 #pragma once
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,10 @@ namespace assay::capture {
 
 using model::Counts;
 
+// One for each descriptor of a CounterSet, in its order; none where it could not be read. Empty:
+// the moment of opening, when all were zero.
+using CounterReadings = std::vector<std::optional<os::CounterReading>>;
+
 class CounterSet {
  public:
   explicit CounterSet(os::CounterKernel& kernel) : kernel_(kernel) {}
@@ -32,9 +37,13 @@ class CounterSet {
   const std::string& problem(CounterId id) const { return problems_[static_cast<size_t>(id)]; }
   bool user_only() const { return user_only_; }
 
-  Counts read_all();
-  // Of one of open()'s threads, with what it created.
-  Counts read_thread(pid_t tid);
+  CounterReadings read();
+  // What was counted from one reading to the next. An event that was wanted in that time, and never
+  // had its turn, is not counted.
+  Counts between(const CounterReadings& before, const CounterReadings& after) const;
+  // The same of one of open()'s threads, with what it created.
+  Counts thread_between(pid_t tid, const CounterReadings& before,
+                        const CounterReadings& after) const;
   const std::vector<pid_t>& tids() const { return tids_; }
 
  private:
@@ -44,8 +53,10 @@ class CounterSet {
     UniqueFd fd;
   };
   void open_group(std::span<const CounterId> group, pid_t tid);
-  Counts read(const std::vector<const Opened*>& events);
+  Counts sum(const CounterReadings& before, const CounterReadings& after,
+             std::optional<pid_t> only) const;
 
+  friend class CounterTotals;
   os::CounterKernel& kernel_;
   std::vector<Opened> events_;
   std::vector<pid_t> tids_;
@@ -53,7 +64,21 @@ class CounterSet {
   bool user_only_ = false;
 };
 
-// The counts between two readings; a counter that was not counted at both ends is not.
-Counts counts_between(const Counts& before, const Counts& after);
+// CounterTotals: what a CounterSet has counted since it was opened, in numbers that never fall.
+//
+// Every advance() adds what was counted since the last one, scaled by the turns of that time; a
+// descriptor that had no turn is added with its next one. `counted_share` is of the time since the
+// last advance(). Threads: one owner; `set` must outlive it.
+class CounterTotals {
+ public:
+  explicit CounterTotals(CounterSet& set) : set_(set) {}
+  const Counts& advance();
+
+ private:
+  CounterSet& set_;
+  std::vector<os::CounterReading> added_;  // as far as each descriptor is in the totals
+  CounterReadings last_;
+  Counts totals_;
+};
 
 }  // namespace assay::capture

@@ -6,12 +6,16 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 
+#include "capture/stat/counter_interval.h"
+
 namespace assay::capture {
 namespace {
 
 using model::Count;
 using model::count_of;
 using ::testing::HasSubstr;
+
+const CounterReadings kOpening;
 
 // A kernel that answers with prepared numbers. Descriptors are real, of /dev/null.
 class FakeCounterKernel final : public os::CounterKernel {
@@ -54,12 +58,92 @@ TEST(CounterSet, SumsThreadsAndScalesWhatTookTurns) {
   kernel.readings[key(CounterId::cycles)] = {600, 1000, 750};
   CounterSet set(kernel);
   ASSERT_TRUE(set.open({1, 2}));
-  Counts counts = set.read_all();
+  CounterReadings now = set.read();
+  Counts counts = set.between(kOpening, now);
   const Count& cycles = count_of(counts, CounterId::cycles);
   EXPECT_TRUE(cycles.counted);
   EXPECT_DOUBLE_EQ(cycles.value, 1600);  // twice 600 · 1000 / 750
   EXPECT_DOUBLE_EQ(cycles.counted_share, 0.75);
-  EXPECT_DOUBLE_EQ(count_of(set.read_thread(1), CounterId::cycles).value, 800);
+  EXPECT_DOUBLE_EQ(count_of(set.thread_between(1, kOpening, now), CounterId::cycles).value, 800);
+}
+
+TEST(CounterSet, AnIntervalIsScaledByItsOwnTurns) {
+  FakeCounterKernel kernel;
+  CounterSet set(kernel);
+  ASSERT_TRUE(set.open({1}));
+  kernel.readings[key(CounterId::cycles)] = {500, 1000, 500};
+  CounterReadings before = set.read();
+  kernel.readings[key(CounterId::cycles)] = {900, 2000, 1500};
+  const Counts counts = set.between(before, set.read());
+  const Count& cycles = count_of(counts, CounterId::cycles);
+  EXPECT_DOUBLE_EQ(cycles.value, 400);  // it counted all the time; scaled totals give 1200 − 1000
+  EXPECT_DOUBLE_EQ(cycles.counted_share, 1);
+}
+
+TEST(CounterSet, WhereScaledTotalsFallTheIntervalDoesNot) {
+  FakeCounterKernel kernel;
+  CounterSet set(kernel);
+  ASSERT_TRUE(set.open({1}));
+  kernel.readings[key(CounterId::cycles)] = {600, 1000, 100};  // 6000 by then
+  CounterReadings before = set.read();
+  kernel.readings[key(CounterId::cycles)] = {700, 1400, 300};  // 3267
+  const Counts counts = set.between(before, set.read());
+  EXPECT_DOUBLE_EQ(count_of(counts, CounterId::cycles).value, 200);
+  EXPECT_DOUBLE_EQ(count_of(counts, CounterId::cycles).counted_share, 0.5);
+}
+
+TEST(CounterSet, TheThreadsAddUpToTheWhole) {
+  FakeCounterKernel kernel;
+  CounterSet set(kernel);
+  ASSERT_TRUE(set.open({1, 2, 3}));
+  kernel.readings[key(CounterId::cpu_clock)] = {70, 70, 70};
+  CounterReadings before = set.read();
+  kernel.readings[key(CounterId::cpu_clock)] = {100, 100, 100};
+  CounterReadings after = set.read();
+  double threads = 0;
+  for (pid_t tid : set.tids())
+    threads += count_of(set.thread_between(tid, before, after), CounterId::cpu_clock).value;
+  EXPECT_DOUBLE_EQ(threads, 90);
+  EXPECT_DOUBLE_EQ(count_of(set.between(before, after), CounterId::cpu_clock).value, 90);
+}
+
+TEST(CounterSet, AnEventThatNeverHadItsTurnIsNotCounted) {
+  FakeCounterKernel kernel;
+  CounterSet set(kernel);
+  ASSERT_TRUE(set.open({1}));
+  CounterReadings before = set.read();
+  kernel.readings[key(CounterId::cycles)] = {0, 1000, 0};
+  const Counts counts = set.between(before, set.read());
+  EXPECT_FALSE(count_of(counts, CounterId::cycles).counted);
+  EXPECT_THAT(count_of(counts, CounterId::cycles).problem, HasSubstr("other events"));
+  EXPECT_TRUE(count_of(counts, CounterId::branches).counted) << "not wanted: a true zero";
+}
+
+TEST(CounterInterval, WhoHadNoTurnCountsLikeTheOthers) {
+  CounterInterval interval;
+  interval.add({}, {300, 600, 300});
+  interval.add({}, {0, 400, 0});
+  EXPECT_DOUBLE_EQ(interval.value(), 1000);
+  EXPECT_DOUBLE_EQ(interval.share(), 0.3);
+}
+
+TEST(CounterTotals, OnlyGrowAndTellTheShareOfTheLastInterval) {
+  FakeCounterKernel kernel;
+  CounterSet set(kernel);
+  ASSERT_TRUE(set.open({1}));
+  CounterTotals totals(set);
+  auto cycles_at = [&](os::CounterReading reading) {
+    kernel.readings[key(CounterId::cycles)] = reading;
+    return count_of(totals.advance(), CounterId::cycles);
+  };
+  EXPECT_DOUBLE_EQ(cycles_at({600, 1000, 100}).value, 6000);
+  Count later = cycles_at({700, 1400, 300});  // since opening: 700 · 1400 / 300 = 3267
+  EXPECT_DOUBLE_EQ(later.value, 6200);
+  EXPECT_DOUBLE_EQ(later.counted_share, 0.5);
+  Count waiting = cycles_at({700, 1600, 300});
+  EXPECT_DOUBLE_EQ(waiting.value, 6200) << "no turn: its time waits for the next one";
+  EXPECT_DOUBLE_EQ(waiting.counted_share, 0);
+  EXPECT_DOUBLE_EQ(cycles_at({900, 1800, 500}).value, 6600);  // 200 · 400 / 200
 }
 
 TEST(CounterSet, EventsOfARatioAreScheduledTogether) {
@@ -78,7 +162,7 @@ TEST(CounterSet, WithoutAPmuTheRestStillCounts) {
   kernel.readings[key(CounterId::context_switches)] = {42, 10, 10};
   CounterSet set(kernel);
   ASSERT_TRUE(set.open({1}));
-  Counts counts = set.read_all();
+  Counts counts = set.between(kOpening, set.read());
   EXPECT_EQ(count_of(counts, CounterId::context_switches).value, 42);
   EXPECT_FALSE(count_of(counts, CounterId::cycles).counted);
   EXPECT_THAT(count_of(counts, CounterId::cycles).problem, HasSubstr("PMU"));
@@ -102,15 +186,14 @@ TEST(CounterSet, ThreadsThatHaveEndedAreLeftOut) {
   EXPECT_FALSE(none.open({2}));
 }
 
-TEST(CounterSet, BetweenTwoReadings) {
-  Counts before, after;
-  before[0] = {true, 100, 1, ""};
-  after[0] = {true, 175, 0.5, ""};
-  after[1] = {true, 5, 1, ""};
-  Counts between = counts_between(before, after);
-  EXPECT_DOUBLE_EQ(between[0].value, 75);
-  EXPECT_DOUBLE_EQ(between[0].counted_share, 0.5);
-  EXPECT_FALSE(between[1].counted);
+TEST(CounterSet, WhatWasNotReadAtBothEndsIsNotCounted) {
+  FakeCounterKernel kernel;
+  CounterSet set(kernel);
+  ASSERT_TRUE(set.open({1}));
+  CounterReadings before = set.read(), after = set.read();
+  before.front().reset();
+  EXPECT_FALSE(count_of(set.between(before, after), CounterId::cpu_clock).counted);
+  EXPECT_TRUE(count_of(set.between(after, after), CounterId::cpu_clock).counted);
 }
 
 }  // namespace

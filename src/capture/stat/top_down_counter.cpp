@@ -1,6 +1,9 @@
 #include "capture/stat/top_down_counter.h"
 
 #include <algorithm>
+#include <map>
+
+#include "capture/stat/counter_interval.h"
 
 namespace assay::capture {
 
@@ -31,35 +34,35 @@ Result<void> TopDownCounter::open(const std::vector<pid_t>& tids, bool user_only
   return {};
 }
 
-model::TopDownCounts TopDownCounter::read() {
+TopDownCounter::Readings TopDownCounter::read() {
+  Readings readings;
+  readings.reserve(events_.size());
+  for (const Opened& event : events_) {
+    auto reading = kernel_.read(event.fd.get());
+    readings.push_back(reading ? std::optional(*reading) : std::nullopt);
+  }
+  return readings;
+}
+
+model::TopDownCounts TopDownCounter::between(const Readings& before, const Readings& after) const {
   model::TopDownCounts out;
   out.method = plan_.method;
   out.slots_per_cycle = plan_.slots_per_cycle;
-  double wanted = 0, counted = 0;
-  for (const Opened& event : events_) {
-    auto reading = kernel_.read(event.fd.get());
-    if (!reading) continue;
+  CounterInterval first_group;
+  std::map<std::string, CounterInterval> intervals;
+  for (size_t i = 0; i < events_.size(); ++i) {
+    if (!before[i] || !after[i]) continue;
+    const Opened& event = events_[i];
     const PlannedEvent& planned = plan_.groups[event.group][event.event];
-    double& value = out.values[planned.name];
-    if (event.group == 0) {
-      wanted += static_cast<double>(reading->enabled_ns);
-      counted += static_cast<double>(reading->running_ns);
-    }
-    if (reading->running_ns == 0) continue;
-    value += static_cast<double>(reading->value) * planned.scale *
-             static_cast<double>(reading->enabled_ns) / static_cast<double>(reading->running_ns);
+    CounterInterval& interval = intervals[planned.name];
+    interval.add(*before[i], *after[i]);
+    out.values[planned.name] = interval.value() * planned.scale;
+    if (event.group == 0) first_group.add(*before[i], *after[i]);
   }
-  if (wanted > 0) out.counted_share = counted / wanted;
-  return out;
-}
-
-model::TopDownCounts top_down_between(const model::TopDownCounts& before,
-                                      const model::TopDownCounts& after) {
-  model::TopDownCounts out = after;
-  for (auto& [name, value] : out.values) {
-    auto then = before.values.find(name);
-    if (then != before.values.end()) value = std::max(0.0, value - then->second);
-  }
+  std::erase_if(out.values,
+                [&](const auto& entry) { return !intervals[entry.first].had_a_turn(); });
+  if (!first_group.had_a_turn()) out.problem = "other events had the CPU's counters all this time";
+  out.counted_share = first_group.share();
   return out;
 }
 

@@ -4,6 +4,7 @@
 // there. Threads: one owner. Failures: no event of the first group can be opened.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include <sys/types.h>
@@ -20,7 +21,11 @@ class TopDownCounter {
       : kernel_(kernel), plan_(std::move(plan)) {}
 
   Result<void> open(const std::vector<pid_t>& tids, bool user_only);
-  model::TopDownCounts read();
+  // One for each descriptor, in their order; none where it could not be read.
+  using Readings = std::vector<std::optional<os::CounterReading>>;
+  Readings read();
+  // What was counted from one reading to the next, scaled by the turns of that time.
+  model::TopDownCounts between(const Readings& before, const Readings& after) const;
 
  private:
   struct Opened {
@@ -32,9 +37,5 @@ class TopDownCounter {
   TopDownPlan plan_;
   std::vector<Opened> events_;
 };
-
-// What was counted between two readings.
-model::TopDownCounts top_down_between(const model::TopDownCounts& before,
-                                      const model::TopDownCounts& after);
 
 }  // namespace assay::capture

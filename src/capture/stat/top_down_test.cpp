@@ -87,13 +87,26 @@ TEST(TopDownCounter, SumsThreadsAndScalesTurns) {
   ASSERT_TRUE(counter.open({1, 2}, false));
   EXPECT_FALSE(kernel.followers[0x400]);
   EXPECT_TRUE(kernel.followers[0x500]);
-  model::TopDownCounts counts = counter.read();
-  EXPECT_DOUBLE_EQ(counts.values["topdown-retiring"], 1200);  // 300 · 2 of two threads
-  EXPECT_DOUBLE_EQ(counts.counted_share, 0.5);
+  auto before = counter.read();
+  kernel.readings[0x400] = {2000, 300, 100};
+  kernel.readings[0x500] = {400, 300, 100};
+  model::TopDownCounts counts = counter.between(before, counter.read());
+  // 100 in 50 of the interval's 200 ns, of two threads; scaled totals give 2400 − 1200.
+  EXPECT_DOUBLE_EQ(counts.values["topdown-retiring"], 800);
+  EXPECT_DOUBLE_EQ(counts.counted_share, 0.25);
   EXPECT_FALSE(counts.values.contains("topdown-mem-bound"));
-  model::TopDownCounts before = counts;
-  before.values["topdown-retiring"] = 200;
-  EXPECT_DOUBLE_EQ(top_down_between(before, counts).values["topdown-retiring"], 1000);
+}
+
+TEST(TopDownCounter, WithoutATurnItSaysSo) {
+  PreparedKernel kernel;
+  TopDownCounter counter(kernel, *plan_top_down(intel()));
+  ASSERT_TRUE(counter.open({1}, false));
+  auto before = counter.read();
+  for (uint64_t config = 0x400; config <= 0x900; config += 0x100)
+    kernel.readings[config] = {0, 100, 0};
+  model::TopDownCounts counts = counter.between(before, counter.read());
+  EXPECT_TRUE(counts.values.empty());
+  EXPECT_THAT(counts.problem, HasSubstr("counters"));
 }
 
 TEST(TopDownCounter, WithoutItsLeaderThereIsNothing) {
