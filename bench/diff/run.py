@@ -203,6 +203,17 @@ def draw(arguments, pool, name):
         yield first, second, i < apart
 
 
+def promises_kept(results):
+    """Says of each promise that was asked whether it is kept."""
+    alarms, power = results["as it is"], results.get("10 % dearer")
+    promises = [("alarms in at most 5 %", alarms["hits"] <= 0.05 * alarms["of"])]
+    if power:
+        promises.append(("10 % dearer found in 90 %", power["hits"] >= 0.9 * power["of"]))
+    for promise, kept in promises:
+        print(f"\npromise ({promise}): {'kept' if kept else 'NOT kept'}")
+    return all(kept for _, kept in promises)
+
+
 def main():
     arguments = parse_arguments()
     names = [name for name in VARIANTS
@@ -239,9 +250,7 @@ def main():
     if arguments.json:
         with open(arguments.json, "w") as file:
             json.dump(results, file, indent=1)
-    kept = (results["as it is"]["hits"] <= 0.05 * results["as it is"]["of"] and
-            results.get("10 % dearer", {"hits": 0, "of": 0})["hits"] >= 0.9 * results.get("10 % dearer", {"of": 0})["of"])
-    print(f"\npromises (10 % dearer found in 90 %, alarms in at most 5 %): {'kept' if kept else 'NOT kept'}")
+    kept = promises_kept(results)
     return 1 if arguments.check and not kept else 0
 
 
