@@ -149,23 +149,23 @@ Result<std::optional<LoadSummary>> summarise_load(const run::Reader& reader) {
   return load;
 }
 
-std::string load_sentence(const LoadSummary& load) {
-  std::string text = load.what;
+std::string load_figures(const LoadSummary& load) {
+  std::string text;
+  auto add = [&](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
   if (load.measured()) {
-    text += fmt::format(
-        "; {} loop, {} connection{}{}: {:.0f} requests/s, p50 {}, p99 {}, {}", load.mode,
+    add(fmt::format(
+        "{} loop, {} connection{}{}: {:.0f} requests/s, p50 {}, p99 {}, {}", load.mode,
         load.connections, load.connections == 1 ? "" : "s",
         load.streams > 1 ? fmt::format(" × {} streams", load.streams) : "", load.throughput_per_s,
         format_duration(load.p50_ns), format_duration(load.p99_ns),
-        load.errors == 0
-            ? "no errors"
-            : fmt::format(
-                  "{} errors ({})", format_count(load.errors),
-                  format_percent(static_cast<double>(load.errors) /
-                                 static_cast<double>(std::max<uint64_t>(1, load.requests)))));
+        load.errors == 0 ? "no errors"
+                         : fmt::format("{} errors ({})", format_count(load.errors),
+                                       format_percent(static_cast<double>(load.errors) /
+                                                      static_cast<double>(
+                                                          std::max<uint64_t>(1, load.requests))))));
   }
-  if (!load.covered()) text += "; did not cover the capture: " + load.ended;
-  if (load.generator_saturated) text += "; the generator itself was the limit";
+  if (!load.covered()) add("did not cover the capture: " + load.ended);
+  if (load.generator_saturated) add("the generator itself was the limit");
   return text;
 }
 

@@ -52,7 +52,8 @@ struct LoadSummary {
 
 Result<std::optional<LoadSummary>> summarise_load(const run::Reader& reader);
 
-// "GET http://… closed, 8 connections: 2,000/s, p50 77 µs, p99 3.2 ms, no errors", for a header.
-std::string load_sentence(const LoadSummary& load);
+// "closed loop, 8 connections: 2000 requests/s, p50 77 µs, p99 3.2 ms, no errors", for a header,
+// beside what drove the server; empty for a command that covered the capture.
+std::string load_figures(const LoadSummary& load);
 
 }  // namespace assay::analysis

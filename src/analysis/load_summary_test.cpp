@@ -60,10 +60,10 @@ TEST(LoadSummary, FactsAndSeconds) {
   EXPECT_EQ(load.seconds[1].p50_ns, 1100);
   EXPECT_EQ(load.seconds[1].generator_cpu_ns, 20);
   EXPECT_NEAR(load.drift, 0, 1e-9);
-  std::string sentence = load_sentence(load);
-  EXPECT_NE(sentence.find("30 errors (10.0 %)"), sentence.npos) << sentence;
-  EXPECT_NE(sentence.find("8 connections × 2 streams"), sentence.npos) << sentence;
-  EXPECT_NE(sentence.find("generator itself"), sentence.npos) << sentence;
+  std::string figures = load_figures(load);
+  EXPECT_NE(figures.find("30 errors (10.0 %)"), figures.npos) << figures;
+  EXPECT_NE(figures.find("8 connections × 2 streams"), figures.npos) << figures;
+  EXPECT_NE(figures.find("generator itself"), figures.npos) << figures;
 }
 
 TEST(LoadSummary, DriftIsTheLineThroughTheSeconds) {
@@ -96,7 +96,7 @@ TEST(LoadSummary, ACommandHasOnlyItsCpu) {
   EXPECT_FALSE((*load)->generator_saturated);
   ASSERT_EQ((*load)->seconds.size(), 1U);
   EXPECT_EQ((*load)->seconds[0].generator_cpu_ns, 500);
-  EXPECT_NE(load_sentence(**load).find("did not cover"), std::string::npos);
+  EXPECT_NE(load_figures(**load).find("did not cover"), std::string::npos);
 }
 
 TEST(LoadSummary, ARunThatWasCutOff) {

@@ -69,7 +69,7 @@ Result<Workload> read_workload(const run::Reader& reader) {
   load.surely_drifted_share = std::max(0.0, std::abs(s.drift) - s.drift_error);
   load.drift_share = load.surely_drifted_share > 0 ? std::abs(s.drift) : 0;
   load.ended = s.covered() ? "" : s.ended;
-  load.sentence = load_sentence(s);
+  load.figures = load_figures(s);
   add_seconds(s, load);
   return load;
 }

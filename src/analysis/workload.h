@@ -29,7 +29,7 @@ struct Workload {
   bool generator_saturated = false;
   std::optional<double> generator_cpus;  // CPUs that the generator itself used
   std::string ended;                     // "" or why it did not cover the capture
-  std::string sentence;                  // all of it, for a header
+  std::string figures;                   // all but what it was, for a header
   // Requests in flight: the connections' streams, or by Little's law.
   double concurrency() const;
 };

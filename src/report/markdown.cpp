@@ -80,6 +80,13 @@ std::string split_row(std::string_view name, size_t threads, const analysis::Tim
       percent_of(time.idle_ns, time.wall_ns), kinds);
 }
 
+// What drove the server may be long and is shortened; its figures are not.
+std::string load_text(const analysis::Workload& load) {
+  constexpr int kLongestFigures = 600;  // a command's own last words are among them
+  std::string figures = escaped(load.figures, kLongestFigures);
+  return escaped(load.what, 200) + (load.what.empty() || figures.empty() ? "" : "; ") + figures;
+}
+
 std::string header(const analysis::Report& report) {
   const model::RunInfo& info = report.info;
   std::string text =
@@ -90,8 +97,7 @@ std::string header(const analysis::Report& report) {
   if (!host.empty()) text += "- host: " + escaped(host) + "\n";
   text += "- captured: " + escaped(capture_text(report)) + "\n";
   if (!report.selection.empty()) text += "- shown: " + escaped(report.selection) + "\n";
-  std::string load = load_text(report);
-  if (!load.empty()) text += "- load: " + escaped(load, 300) + "\n";
+  if (report.workload.present) text += "- load: " + load_text(report.workload) + "\n";
   return text + "\n";
 }
 

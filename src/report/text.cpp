@@ -18,6 +18,19 @@ void labelled(TextPage& page, std::string_view label, std::string_view text) {
   page.line(left(label, kLabelColumns) + fitted(text, page.width() - kLabelColumns));
 }
 
+// In one line where it fits; else the figures have their own lines, and none of them is cut.
+void write_load(const analysis::Workload& load, TextPage& page) {
+  std::string indent(kLabelColumns, ' '), what = printable(load.what);
+  int whole = kLabelColumns + display_width(what) + 2 + display_width(printable(load.figures));
+  if (whole <= page.width() && !what.empty() && !load.figures.empty()) {
+    labelled(page, "load", what + "; " + load.figures);
+    return;
+  }
+  labelled(page, "load", what);
+  if (load.figures.empty()) return;
+  page.paragraph(what.empty() ? left("load", kLabelColumns) : indent, load.figures, kLabelColumns);
+}
+
 void write_header(const analysis::Report& report, TextPage& page) {
   const model::RunInfo& info = report.info;
   std::string target = info.target.empty() ? "a run" : info.target;
@@ -26,7 +39,7 @@ void write_header(const analysis::Report& report, TextPage& page) {
       fmt::format("{}{}", format_duration(report.window_ns), since(info.utc_begin_ns));
   labelled(page, "window", window);
   labelled(page, "host", host_text(report));
-  labelled(page, "load", load_text(report));
+  write_load(report.workload, page);
   labelled(page, "captured", capture_text(report));
   labelled(page, "shown", report.selection);
 }

@@ -133,5 +133,46 @@ TEST(Text, ManyProcessesAndPoolsAreSummed) {
   EXPECT_LT(lines(text).size(), 150u);
 }
 
+analysis::Report loaded(const std::string& what, const std::string& figures) {
+  analysis::Report report = analysed(sample_run());
+  report.workload = {};
+  report.workload.present = true;
+  report.workload.what = what;
+  report.workload.figures = figures;
+  return report;
+}
+
+std::string load_lines(const analysis::Report& report, int width) {
+  std::string text = render_text(report, {false, width});
+  expect_fits(text, width);
+  size_t begin = text.find("load      ");
+  return begin == text.npos ? "" : text.substr(begin, text.find("captured  ") - begin);
+}
+
+TEST(Text, TheFiguresOfTheLoadAreNeverCut) {
+  const std::string figures =
+      "closed loop, 64 connections: 12345 requests/s, p50 77 µs, p99 3.2 ms, no errors";
+  EXPECT_EQ(load_lines(loaded("http://h/", figures), 100),
+            "load      http://h/; " + figures + "\n");
+  std::string url = "http://127.0.0.1:8080/" + std::string(300, 'a') + "/last";
+  std::string long_url = load_lines(loaded(url, figures), 100);
+  EXPECT_THAT(lines(long_url),
+              testing::ElementsAre(testing::AllOf(testing::StartsWith("load      http://127.0.0.1"),
+                                                  HasSubstr("…"), testing::EndsWith("/last")),
+                                   "          " + figures));
+  std::string narrow = load_lines(loaded(url, figures), 80);
+  for (const char* figure : {"64 connections:", "12345 requests/s,", "77 µs,", "3.2 ms,"})
+    EXPECT_THAT(narrow, HasSubstr(figure));
+  EXPECT_THAT(render_markdown(loaded(url, figures)), HasSubstr("; " + figures + "\n"));
+}
+
+TEST(Text, ALoadIsSaidWithWhatItHas) {
+  EXPECT_EQ(load_lines(loaded("wrk -t 2 http://h/", ""), 100), "load      wrk -t 2 http://h/\n");
+  EXPECT_EQ(load_lines(loaded("", "did not cover the capture"), 100),
+            "load      did not cover the capture\n");
+  EXPECT_EQ(load_lines(analysed(sample_run()), 100), "");
+  EXPECT_THAT(render_markdown(analysed(sample_run())), Not(HasSubstr("- load:")));
+}
+
 }  // namespace
 }  // namespace assay::report

@@ -150,10 +150,6 @@ std::string kind_text(const analysis::WaitSummary& wait) {
   return wait.idle ? fmt::format("idle ({})", kind) : kind;
 }
 
-std::string load_text(const analysis::Report& report) {
-  return report.workload.sentence;
-}
-
 std::vector<std::string> per_request_phrases(const analysis::Report& report) {
   const analysis::Vitals& v = report.vitals;
   std::vector<std::string> phrases;

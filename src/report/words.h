@@ -26,7 +26,6 @@ std::vector<model::QualityNote> all_limits(const analysis::Quality& quality);
 // "lock 45.1", "poll 30.0": shares of wall time, largest first, none below 0.05 %.
 std::vector<std::string> blocked_phrases(const analysis::TimeSplit& time);
 std::string kind_text(const analysis::WaitSummary& wait);  // lock, or "idle (poll)"
-std::string load_text(const analysis::Report& report);     // empty when none was measured
 // "76 µs CPU", …; empty when no load was measured.
 std::vector<std::string> per_request_phrases(const analysis::Report& report);
 std::string confidence_text(double confidence);             // high, medium, low
