@@ -1,10 +1,11 @@
-#include "view/run_rules.h"
+#include "analysis/run_rules.h"
 
-namespace assay::view {
+namespace assay::analysis {
 
-RunRules::RunRules(const analysis::CallTree& tree, const run::Contents& run)
-    : idle_(analysis::default_rules(), sets_),
-      categories_(analysis::default_rules(), sets_),
+RunRules::RunRules(const CallTree& tree, const run::Contents& run)
+    : threads_(run.threads.size()),
+      idle_(default_rules(), sets_),
+      categories_(default_rules(), sets_),
       features_(tree, sets_),
       judge_(tree, features_, idle_, run) {
   categories_.place(tree, features_, run);
@@ -12,8 +13,8 @@ RunRules::RunRules(const analysis::CallTree& tree, const run::Contents& run)
 
 std::vector<std::string_view> RunRules::category_names() const {
   std::vector<std::string_view> names;
-  for (const analysis::Category& category : categories_.all()) names.push_back(category.name);
+  for (const Category& category : categories_.all()) names.push_back(category.name);
   return names;
 }
 
-}  // namespace assay::view
+}  // namespace assay::analysis

@@ -148,8 +148,15 @@ Result<void> SelectedRun::choose_paths(const Selection& selection) {
 
 Result<void> SelectedRun::choose_waits(const Selection& selection) {
   if (!selection.without_idle) return {};
-  idle_ = std::make_unique<IdleWaits>(tree_, contents());
-  return idle_->learn(reader_, classifier_);
+  idle_ = std::make_unique<analysis::RunRules>(tree_, contents());
+  run::TimeRange window{contents().info.window_begin_ns, contents().info.window_end_ns};
+  auto status = reader_.for_each_wait(
+      window, [&](const model::Wait& wait) { idle_->observe(wait, classifier_.kind_of(wait)); });
+  if (!status) return status;
+  status =
+      reader_.for_each_sample(window, [&](const model::Sample& sample) { idle_->observe(sample); });
+  if (status) idle_->decide();
+  return status;
 }
 
 Result<void> SelectedRun::for_each_sample(const std::function<void(const model::Sample&)>& visit) {
@@ -169,7 +176,7 @@ Result<void> SelectedRun::for_each_wait(const std::function<void(const SelectedW
     selected.runqueue_ns =
         std::clamp(end, begin_ns_, end_ns_) - std::clamp(runnable_at, begin_ns_, end_ns_);
     selected.kind = classifier_.kind_of(wait);
-    if (idle_ != nullptr && idle_->has(wait, selected.kind)) {
+    if (idle_ != nullptr && idle_->idle(wait, selected.kind)) {
       selected.begin_ns += selected.blocked_ns;
       selected.blocked_ns = 0;
     }

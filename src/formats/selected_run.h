@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "analysis/call_tree.h"
+#include "analysis/run_rules.h"
 #include "analysis/wait_classifier.h"
 #include "base/result.h"
-#include "formats/idle_waits.h"
 #include "formats/pattern.h"
 #include "run/reader.h"
 
@@ -85,10 +85,10 @@ class SelectedRun {
   const run::Reader& reader_;
   analysis::CallTree tree_;
   analysis::WaitClassifier classifier_;
-  std::unique_ptr<IdleWaits> idle_;  // left out; null: none is
-  std::vector<bool> threads_;        // by thread
-  std::vector<bool> paths_;          // by path; empty: all
-  std::vector<std::string> labels_;  // by process
+  std::unique_ptr<analysis::RunRules> idle_;  // left out; null: none is
+  std::vector<bool> threads_;                 // by thread
+  std::vector<bool> paths_;                   // by path; empty: all
+  std::vector<std::string> labels_;           // by process
   model::Process nobody_;
   TimeNs begin_ns_ = 0;
   TimeNs end_ns_ = 0;

@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "analysis/call_tree.h"
+#include "analysis/run_rules.h"
 #include "analysis/wait_classifier.h"
 #include "base/result.h"
 #include "run/reader.h"
-#include "view/run_rules.h"
 #include "view/thread_state.h"
 
 namespace assay::view {
@@ -68,7 +68,7 @@ class RunIndex {
   std::unique_ptr<run::Reader> reader_;
   analysis::CallTree tree_;
   analysis::WaitClassifier classifier_;
-  RunRules rules_;
+  analysis::RunRules rules_;
   std::vector<NodeIndex> node_of_path_;
   std::vector<uint32_t> depth_, function_;  // by node; node 0 has function 0 and no meaning
   std::vector<bool> inlined_;
