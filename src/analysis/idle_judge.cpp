@@ -128,12 +128,16 @@ void IdleJudge::trim() {
   trimmed_.resize(paths.size());
   first_slot_.assign(paths.size(), kNoSlot);
   machinery_.resize(paths.size());
+  call_.resize(paths.size());
+  waited_in_.resize(paths.size());
   depth_.resize(paths.size());
   for (PathIndex path = 1; path < paths.size(); ++path) {
     const CallTree::Path& at = paths[path];
     depth_[path] = depth_[at.parent] + 1;
     trimmed_[path] = library[at.function] ? trimmed_[at.parent] : path;
     machinery_[path] = library[at.function] && (machinery_[at.parent] || waits[at.function]);
+    bool user = tree_.functions()[at.function].kind == CodeKind::user;
+    call_[path] = !user ? call_[at.parent] : library[at.function] ? path : 0;
   }
 }
 
@@ -168,21 +172,44 @@ void IdleJudge::observe_sample(const model::Sample& sample) {
   group.cpu_ns += sample.weight_ns;
   all_cpu_ns_ += sample.weight_ns;
   ++group.samples;
-  if (!machinery_[path]) slot_of(index, trimmed_[path]).cpu_ns += sample.weight_ns;
+  if (machinery_[path]) return;
+  Slot& slot = slot_of(index, trimmed_[path]);
+  slot.cpu_ns += sample.weight_ns;
+  ++slot.samples;
+  if (call_[path] == 0) return;
+  auto number = static_cast<uint64_t>(&slot - slots_.data());
+  CallCpu& call = call_cpu_[number << 32 | call_[path]];
+  call.ns += sample.weight_ns;
+  ++call.samples;
 }
 
 void IdleJudge::observe_wait(const model::Wait& wait, BlockKind kind) {
   if (wait.thread.value >= group_of_thread_.size() || !can_be_idle(kind)) return;
   if (wait.has(model::WaitFlag::preempted) || wait.has(model::WaitFlag::new_thread)) return;
   uint32_t index = group_of_thread_[wait.thread.value];
-  Slot& slot = slot_of(index, trimmed_[tree_.path_of(wait.stack)]);
+  PathIndex path = tree_.path_of(wait.stack);
+  waited_in_[call_[path]] = 1;
+  Slot& slot = slot_of(index, trimmed_[path]);
   int64_t ns = std::max<int64_t>(0, wait.duration_ns);
   slot.waiting_ns += ns;
   ++slot.waits;
   groups_[index].waiting_ns += ns;
 }
 
+// What a call costs that sleeps is the price of waiting, whatever it is called: the way into the
+// kernel and out of it again has no name that would tell.
+void IdleJudge::leave_out_waiting_calls() {
+  for (const auto& [key, cpu] : call_cpu_) {
+    if (!waited_in_[static_cast<PathIndex>(key)]) continue;
+    Slot& slot = slots_[key >> 32];
+    slot.cpu_ns -= cpu.ns;
+    slot.samples -= cpu.samples;
+  }
+  call_cpu_.clear();
+}
+
 void IdleJudge::decide() {
+  leave_out_waiting_calls();
   work_.assign(tree_.paths().size(), 0);
   for (Group& group : groups_) decide_group(group);
 }
@@ -191,9 +218,11 @@ void IdleJudge::decide_group(Group& group) {
   const auto& paths = tree_.paths();
   // The pool's work at and below every frame.
   int64_t all_work = 0;
+  uint64_t work_samples = 0;
   for (uint32_t index : group.slots) {
     const Slot& slot = slots_[index];
     all_work += slot.cpu_ns;
+    work_samples += slot.samples;
     if (slot.cpu_ns == 0) continue;
     for (PathIndex at = slot.path; at != 0; at = paths[at].parent) work_[at] += slot.cpu_ns;
   }
@@ -225,7 +254,7 @@ void IdleJudge::decide_group(Group& group) {
     if (can_place) {
       // A sample or two of few are no work: the share's lower bound decides.
       double share = static_cast<double>(c.own_work) / static_cast<double>(all_work);
-      bool only_waits = wilson(share, static_cast<double>(group.samples)).low < kWorkShare;
+      bool only_waits = wilson(share, static_cast<double>(work_samples)).low < kWorkShare;
       c.slot->idle = depth_[c.fork] <= top && only_waits;
     } else {
       c.slot->idle = static_cast<double>(c.slot->waiting_ns) >=

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "analysis/call_tree.h"
@@ -57,6 +58,7 @@ class IdleJudge {
     uint32_t next = 0;
     PathIndex path = 0;      // trimmed
     int64_t cpu_ns = 0;      // of samples that end here; the waiting calls' own is left out
+    uint64_t samples = 0;    // those
     int64_t waiting_ns = 0;  // of demand waits that end here
     uint64_t waits = 0;
     bool idle = false;  // decided
@@ -69,9 +71,15 @@ class IdleJudge {
     bool serves = false;
   };
   static constexpr uint32_t kNoSlot = UINT32_MAX;
+  // CPU time of a slot that was spent inside one call of a library's.
+  struct CallCpu {
+    int64_t ns = 0;
+    uint64_t samples = 0;
+  };
   Slot& slot_of(uint32_t group, PathIndex trimmed);
   const Slot* find(uint32_t group, PathIndex trimmed) const;
   void trim();
+  void leave_out_waiting_calls();
   Known by_rules(PathIndex path, BlockKind kind) const;
   void decide_group(Group& group);
 
@@ -82,6 +90,9 @@ class IdleJudge {
   std::vector<Group> groups_;
   std::vector<PathIndex> trimmed_;
   std::vector<uint8_t> machinery_;  // by path: CPU here is the cost of waiting
+  std::vector<PathIndex> call_;     // by path: the innermost user frame, when a library's; else 0
+  std::vector<uint8_t> waited_in_;  // by call: demand waits were made in it
+  std::unordered_map<uint64_t, CallCpu> call_cpu_;  // by slot × call
   std::vector<uint32_t> depth_;
   mutable std::vector<Known> known_;  // by path × kind
   mutable std::vector<uint8_t> looked_up_;

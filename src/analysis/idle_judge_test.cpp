@@ -151,6 +151,40 @@ TEST(Idle, AHandlerThatOnlyAsksItsBackendIsNotIdle) {
   EXPECT_NEAR(shares(server).blocked, 0.7, 0.01);
 }
 
+// A short request wakes its worker each time: going to sleep and getting up again then costs a good
+// part of what the request does, and has no name but the system call's.
+TEST(Idle, WhatWaitingCostsIsNoWork) {
+  const std::vector<std::string> call{"main", "Worker::run", "Worker::next", "libc.so.6:syscall"};
+  auto into = [&](std::initializer_list<std::string> kernel) {
+    std::vector<std::string> stack = call;
+    stack.insert(stack.end(), kernel);
+    return stack;
+  };
+  FakeServer server;
+  server.thread("w", "w",
+                {runs({"main", "Worker::run", "Worker::step"}, 1), runs(call, 0.2),
+                 runs(into({"k:do_syscall_64", "k:exit_to_user_mode_loop"}), 0.2),
+                 waits(into({"k:do_syscall_64", "k:__x64_sys_futex", "k:futex_wait"}), 8.6)});
+  Shares s = shares(server);
+  EXPECT_NEAR(s.idle, 0.86, 0.01);
+  EXPECT_NEAR(s.blocked, 0, 0.01);
+}
+
+// The same calls made for another purpose are work: the branch does something.
+TEST(Idle, WhatABranchDoesBesideItsWaitIsWork) {
+  auto below = [](std::initializer_list<std::string> rest) {
+    std::vector<std::string> stack{"main", "Worker::run", "Worker::ask"};
+    stack.insert(stack.end(), rest);
+    return stack;
+  };
+  FakeServer server;
+  server.thread("w", "w",
+                {runs({"main", "Worker::run", "Worker::step"}, 1),
+                 runs(below({"Worker::wake", "libc.so.6:syscall", "k:do_syscall_64"}), 0.4),
+                 waits(below({"Worker::sleep", "libc.so.6:syscall", "k:futex_wait"}), 8.6)});
+  EXPECT_NEAR(shares(server).blocked, 0.86, 0.01);
+}
+
 TEST(Idle, ACallToAnotherServiceIsNeverIdle) {
   FakeServer server;
   server.thread("w", "w",
