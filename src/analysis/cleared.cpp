@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "analysis/detect.h"
+#include "analysis/verdict.h"
 #include "base/units.h"
 
 namespace assay::analysis {
@@ -34,11 +35,6 @@ const Suspect kCpuSuspects[]{
     {"the gRPC completion queue", {"grpc-completion-queue"}},
     {"garbage collection", {"go-gc", "jvm-gc", "python-gc", "v8-gc"}},
 };
-
-bool cpu_is_the_limit(const std::string& kind) {
-  return kind == "cpu" || kind == "allocator" || kind == "spin" || kind == "network-stack" ||
-         kind == "serial-stage" || kind == "throttled";
-}
 
 void clear_waits(const Report& report, std::vector<NotBottleneck>& list) {
   const Vitals& v = report.vitals;
@@ -77,7 +73,7 @@ std::vector<NotBottleneck> cleared(const Report& report) {
                                      e.low * 100, e.high * 100);
     if (e.high < kSmall && share > 0) {
       list.push_back({suspect.what, figure, share});
-    } else if (share >= kSmall && !cpu_is_the_limit(kind) && kind != "mixed") {
+    } else if (share >= kSmall && !is_cpu_kind(kind) && kind != "mixed") {
       list.push_back({suspect.what, figure + ", but the CPU is not what limits throughput", share});
     }
   }

@@ -5,22 +5,13 @@
 
 #include <fmt/format.h>
 
+#include "analysis/verdict.h"
 #include "base/units.h"
 
 namespace assay::analysis {
 namespace {
 
 constexpr double kMost = 9;  // beyond ten times as much the law says nothing useful
-
-bool is_cpu_kind(const std::string& kind) {
-  return kind == "cpu" || kind == "allocator" || kind == "spin" || kind == "network-stack" ||
-         kind == "throttled" || kind == "scheduler" || kind == "serial-stage";
-}
-
-bool is_waiting_kind(const std::string& kind) {
-  return kind == "lock" || kind == "disk" || kind == "network" || kind == "downstream" ||
-         kind == "timer";
-}
 
 double amdahl(double f) {
   f = std::clamp(f, 0.0, 0.9);
@@ -56,12 +47,28 @@ Gain at_most(double bound, std::string_view remark) {
   return {bound, fmt::format("at most +{:.0f} % throughput (upper bound{})", bound * 100, remark)};
 }
 
+// The findings that say why threads wait for a CPU.
+bool keeps_from_cpus(const Diagnosis& f) {
+  return f.id == "noisy-neighbour" || f.id == "confined-to-few-cpus";
+}
+
+// With all the CPUs but the generator's the target's threads would, at best, no longer queue; they
+// cannot use more CPUs than that either.
+Gain gain_of_cpus(const Vitals& v) {
+  double queued = amdahl(v.runqueue_of_ready.value_or(0));
+  double left = v.host_cpus.value_or(0) - v.generator_cpus.value_or(0);
+  double used = v.cpus_used.value_or(0);
+  double most = left > 0 && used > 0 ? std::max(0.0, left / used - 1) : kMost;
+  return at_most(std::min(queued, most), "; were the CPUs its own");
+}
+
 Gain gain_of(const Report& report, const Diagnosis& f) {
   const std::string& kind = report.verdict.kind;
   const Vitals& v = report.vitals;
   if (f.cause == "memory") return {std::nullopt, "memory: no bound on throughput follows from it"};
   if (f.withholds) return {std::nullopt, "unknown: it makes the other numbers unreliable"};
   if (kind == "withheld") return {std::nullopt, "unknown while the verdict is withheld"};
+  if (kind == "scheduler" && keeps_from_cpus(f)) return gain_of_cpus(v);
   bool on_cpu = f.of == "CPU time", waiting = f.of == "busy time";
   if (f.of.empty()) return {std::nullopt, "cannot be computed from this run"};
   if (kind == "mixed") {
@@ -84,8 +91,10 @@ Gain gain_of(const Report& report, const Diagnosis& f) {
       share = std::min(1.0, share * v.cpus_used.value_or(0) / *v.serial_on);
     }
     double bound = amdahl(share), next = next_limit(report);
-    return at_most(std::min(bound, next),
-                   bound > next ? "; then the next resource is the limit" : "");
+    std::string_view remark = bound > next          ? "; then the next resource is the limit"
+                              : kind == "scheduler" ? "; with as few CPUs as it gets"
+                                                    : "";
+    return at_most(std::min(bound, next), remark);
   }
   if (is_waiting_kind(kind)) {
     if (!waiting) return none("it is not on the bottleneck; it lowers the CPU used per request");

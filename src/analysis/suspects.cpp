@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "analysis/detect.h"
+#include "analysis/verdict.h"
 #include "base/units.h"
 
 namespace assay::analysis {
@@ -14,11 +15,6 @@ constexpr double kMatters = 0.10;  // of what limits throughput
 
 double ratio(int64_t part, int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
-}
-
-bool waits_limit(const std::string& kind) {
-  return kind == "lock" || kind == "disk" || kind == "network" || kind == "downstream" ||
-         kind == "timer";
 }
 
 // Time of the stacks that hold one of the functions, each once, and the heaviest of them.
@@ -74,7 +70,7 @@ SuspectAnswer answer(const std::string& pattern, const std::vector<uint8_t>& wan
       fmt::format("{} of CPU time ({:.1f}–{:.1f} %) and {} of busy time blocked, in {} function{}",
                   format_percent(share.share), share.low * 100, share.high * 100,
                   format_percent(result.blocked_share), functions, functions == 1 ? "" : "s");
-  bool limit_is_waiting = waits_limit(kind);
+  bool limit_is_waiting = is_waiting_kind(kind);
   bool idle = kind == "underloaded" || kind == "concurrency-limited";
   if (kind == "withheld") {
     result.answer = "not measurable";

@@ -6,6 +6,8 @@
 // docs/verdict.md explains the rules and what was calibrated.
 #pragma once
 
+#include <string_view>
+
 #include "analysis/report.h"
 
 namespace assay::analysis {
@@ -19,6 +21,11 @@ std::vector<Claim> claims(const Report& report);
 inline bool is_imported(const Report& report) {
   return report.info.backend.starts_with("import");
 }
+
+// What a kind of verdict says is short: time on the CPUs, or what threads wait for. The other kinds
+// name neither.
+bool is_cpu_kind(std::string_view kind);
+bool is_waiting_kind(std::string_view kind);
 
 struct Withheld {
   std::string why;

@@ -441,6 +441,16 @@ MaybeClaim mixed(const Report& report) {
 
 }  // namespace
 
+bool is_cpu_kind(std::string_view kind) {
+  return kind == "cpu" || kind == "allocator" || kind == "spin" || kind == "network-stack" ||
+         kind == "throttled" || kind == "scheduler" || kind == "serial-stage";
+}
+
+bool is_waiting_kind(std::string_view kind) {
+  return kind == "lock" || kind == "disk" || kind == "network" || kind == "downstream" ||
+         kind == "timer";
+}
+
 std::vector<Claim> claims(const Report& report) {
   using Rule = MaybeClaim (*)(const Report&);
   static constexpr Rule kRules[]{throttled, cpu,        serial_stage,   lock,

@@ -247,6 +247,32 @@ TEST(Verdict, SchedulerBecauseOfANeighbour) {
   EXPECT_EQ(server.kind(), "scheduler");
 }
 
+// A report must not say in one place that the CPUs are short and in another that they are not.
+TEST(Verdict, WhenCpusAreShortEverythingSaysSo) {
+  FakeServer server;
+  auto sending = below_loop({"handle", "libc.so.6:send", "k:tcp_sendmsg"});
+  for (int i = 0; i < 2; ++i) {
+    server.thread("w" + std::to_string(i), "w-*",
+                  {runs(kCompute, 0.5), runs(sending, 1.5), queues(3), waits(kTakeWork, 1)});
+  }
+  server.host_busy(0.99);
+  Report report = server.report();
+  ASSERT_EQ(report.verdict.kind, "scheduler");
+  for (const NotBottleneck& one : report.not_bottlenecks)
+    EXPECT_THAT(one.text, Not(HasSubstr("not what limits"))) << one.what;
+  ASSERT_FALSE(report.findings.empty());
+  const Diagnosis& first = report.findings.front();
+  EXPECT_EQ(first.id, "noisy-neighbour") << "the verdict's cause comes first";
+  // 3 of 5 ms that threads could run they queue: without it 2.5 times as much, on 2 of the host's
+  // CPUs instead of 0.67.
+  EXPECT_NEAR(first.gain_upper_bound.value_or(0), 1.5, 0.02);
+  EXPECT_THAT(first.gain_text, HasSubstr("were the CPUs its own"));
+  for (const Diagnosis& finding : report.findings) {
+    if (finding.of == "CPU time")
+      EXPECT_THAT(finding.gain_text, HasSubstr("with as few CPUs as it gets")) << finding.id;
+  }
+}
+
 // Queueing alone is no verdict: on few CPUs wake-ups always wait a little.
 TEST(Verdict, QueueingWithoutACauseIsNotTheScheduler) {
   FakeServer server;
