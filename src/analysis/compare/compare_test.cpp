@@ -1,99 +1,13 @@
 #include "analysis/compare/compare.h"
 
-#include <cmath>
-#include <random>
-
 #include <gmock/gmock.h>
 
-#include "analysis/compare/comparable_name.h"
-#include "analysis/fake_run.h"
+#include "analysis/compare/drawn_runs.h"
 
 namespace assay::analysis {
 namespace {
 
 using ::testing::HasSubstr;
-
-// What a request costs: CPU ns by path, root first.
-using Costs = std::map<std::vector<std::string>, double>;
-
-const Costs kServer{{{"main", "serve", "parse"}, 20'000},
-                    {{"main", "serve", "lookup"}, 30'000},
-                    {{"main", "serve", "render", "escape"}, 25'000},
-                    {{"main", "serve", "render", "join"}, 15'000},
-                    {{"main", "serve"}, 10'000}};
-
-// Draws runs of a server: each costs a few percent more or less as a whole and function by
-// function, as real runs do, and is seen through Poisson-distributed samples.
-class Drawn {
- public:
-  // `machine`: by how much the machine's speed differs between runs.
-  explicit Drawn(uint64_t seed, double machine = 0.02) : random_(seed), machine_(machine) {}
-
-  RunValues run(const Costs& costs, UnionTree& tree, double requests = 10'000) {
-    constexpr int64_t kWindow = 10 * kNsPerSecond;
-    constexpr int64_t kPeriod = kNsPerMs / 4;
-    FakeRun fake;
-    fake.edit().info.window_end_ns = kWindow;
-    fake.edit().info.sample_period_ns = kPeriod;
-    fake.edit().info.backend = "perf_event";
-    auto process = fake.add_process(7, "/opt/server");
-    auto thread = fake.add_thread(process, 7, "server");
-    std::normal_distribution<double> between(0, 0.02);
-    double run_factor = std::exp(std::normal_distribution<double>(0, machine_)(random_));
-    int64_t ran = 0;
-    for (const auto& [path, ns] : costs) {
-      double time = ns * requests * run_factor * std::exp(between(random_));
-      auto samples = static_cast<int>(std::poisson_distribution<int>(time / kPeriod)(random_));
-      fake.add_samples(thread, fake.stack(path), samples, kPeriod);
-      ran += static_cast<int64_t>(time);
-    }
-    fake.add_wait(thread, fake.stack({"main", "epoll_wait"}), ran, kWindow - ran);
-    fake.add_series(model::SeriesScope::load, 0, "requests",
-                    {{0, 0}, {kWindow, static_cast<int64_t>(requests)}});
-    auto values = read_run_values(fake, "drawn.assay", tree);
-    EXPECT_TRUE(values);
-    return *values;
-  }
-
-  Comparison comparison(const Costs& base, const Costs& next, int runs,
-                        const CompareOptions& options = {}) {
-    UnionTree tree;
-    std::vector<RunValues> a, b;
-    for (int i = 0; i < runs; ++i) {
-      a.push_back(run(base, tree));
-      b.push_back(run(next, tree));
-    }
-    auto out = compare(tree, std::move(a), std::move(b), options);
-    EXPECT_TRUE(out);
-    return *out;
-  }
-
- private:
-  std::mt19937_64 random_;
-  double machine_;
-};
-
-Costs with(const std::vector<std::string>& path, double factor) {
-  Costs costs = kServer;
-  costs.at(path) *= factor;
-  return costs;
-}
-
-const Change* change_of(const Comparison& comparison, const std::string& function) {
-  for (const Change& change : comparison.changes) {
-    if (change.function == function) return &change;
-  }
-  return nullptr;
-}
-
-const Measure& measure_of(const Comparison& comparison, const std::string& id) {
-  for (const Measure& measure : comparison.measures) {
-    if (measure.id == id) return measure;
-  }
-  ADD_FAILURE() << "no measure " << id;
-  static const Measure kNone;
-  return kNone;
-}
 
 TEST(Compare, ADearerFunctionIsNamedAndItsCallersAreNot) {
   Comparison out = Drawn(1).comparison(kServer, with({"main", "serve", "lookup"}, 1.3), 10);
@@ -190,32 +104,6 @@ TEST(Compare, NoChangeIsSaidOnlyWhenItIsShown) {
             Outcome::undecided);
 }
 
-TEST(Compare, FindsTenPercentInTenRuns) {
-  int found = 0;
-  constexpr int kRounds = 20;
-  for (int i = 0; i < kRounds; ++i) {
-    Comparison out = Drawn(100 + static_cast<uint64_t>(i))
-                         .comparison(kServer, with({"main", "serve", "lookup"}, 1.1), 10);
-    found += change_of(out, "lookup") != nullptr;
-  }
-  EXPECT_GE(found, kRounds * 9 / 10) << "power of 90 %";
-}
-
-// The machine's speed is the same for all functions of a run, so it must not hide one of them.
-TEST(Compare, FindsTenPercentWhileTheMachineVariesByAsMuch) {
-  int found = 0, wrong = 0;
-  constexpr int kRounds = 20;
-  for (int i = 0; i < kRounds; ++i) {
-    Comparison out = Drawn(200 + static_cast<uint64_t>(i), 0.1)
-                         .comparison(kServer, with({"main", "serve", "lookup"}, 1.1), 10);
-    found += change_of(out, "lookup") != nullptr;
-    wrong += change_of(out, "parse") != nullptr || change_of(out, "escape") != nullptr;
-    EXPECT_TRUE(out.yardstick.used);
-  }
-  EXPECT_GE(found, kRounds * 9 / 10) << "power of 90 %";
-  EXPECT_LE(wrong, 1) << "what did not change is not blamed";
-}
-
 TEST(Compare, AChangeOfMostOfTheProgramIsNotTurnedAround) {
   // Two of five paths, 55 % of the time, are dearer: the others did not become cheaper.
   Costs next = with({"main", "serve", "lookup"}, 1.4);
@@ -242,30 +130,6 @@ TEST(Compare, ThereIsNoYardstickOfTwoPathsOrTwoRuns) {
   EXPECT_FALSE(Drawn(17).comparison(two, two, 6).yardstick.used);
   EXPECT_FALSE(Drawn(17).comparison(kServer, kServer, 2).yardstick.used);
   EXPECT_TRUE(Drawn(17).comparison(kServer, kServer, 3).yardstick.used);
-}
-
-int alarms_between_equal_sides(double machine, int rounds, int runs) {
-  int alarms = 0;
-  for (int i = 0; i < rounds; ++i) {
-    Comparison out =
-        Drawn(500 + static_cast<uint64_t>(i), machine).comparison(kServer, kServer, runs);
-    bool any = !out.changes.empty();
-    for (const Measure& measure : out.measures)
-      any = any || measure.outcome == Outcome::higher || measure.outcome == Outcome::lower;
-    alarms += any;
-  }
-  return alarms;
-}
-
-// Any finding at all counts. 5 % of 100 are 5; the promise is at most that many in the long run.
-TEST(Compare, FindsNothingBetweenEqualSides) {
-  EXPECT_LE(alarms_between_equal_sides(0.02, 100, 10), 5);
-}
-TEST(Compare, FindsNothingBetweenEqualSidesOnANoisyMachine) {
-  EXPECT_LE(alarms_between_equal_sides(0.1, 100, 10), 5);
-}
-TEST(Compare, FindsNothingBetweenEqualSidesOfFewRuns) {
-  EXPECT_LE(alarms_between_equal_sides(0.05, 100, 3), 5);
 }
 
 TEST(Compare, PerRequestNeedsLoad) {
@@ -318,12 +182,6 @@ TEST(Compare, DifferencesBesidesTheChangeAreCalledOut) {
   EXPECT_THAT(all, HasSubstr("CPU models: One and Another"));
   EXPECT_THAT(all, HasSubstr("different frequencies"));
   EXPECT_THAT(all, HasSubstr("lost 20.0 %"));
-}
-
-std::string all_warnings(const Comparison& comparison) {
-  std::string all;
-  for (const std::string& warning : comparison.warnings) all += warning + "\n";
-  return all;
 }
 
 TEST(Compare, ImportedAndMixedRunsAreCalledThat) {
@@ -404,138 +262,6 @@ TEST(Compare, LocksCategoriesAndCountersAreMeasures) {
   EXPECT_EQ(measure_of(*out, "minor_faults_per_request").outcome, Outcome::higher);
   EXPECT_NEAR(measure_of(*out, "minor_faults_per_request").ratio, 5, 1e-6);
   EXPECT_EQ(measure_of(*out, "rss").outcome, Outcome::no_change);
-}
-
-// Runs of a server that allocates, by function: bytes of one object, objects per run, kept?
-struct Allocates {
-  std::string function;
-  uint64_t size;
-  int objects;
-  bool kept;
-};
-
-RunValues allocating_run(const std::vector<Allocates>& sites, UnionTree& tree,
-                         std::mt19937_64& random, const std::string& backend = "perf_event") {
-  constexpr int64_t kWindow = 10 * kNsPerSecond;
-  constexpr uint64_t kRate = 4096;
-  FakeRun fake;
-  fake.edit().info.window_end_ns = kWindow;
-  fake.edit().info.sample_period_ns = kNsPerMs;
-  fake.edit().info.backend = backend;
-  auto thread = fake.add_thread(fake.add_process(7, "/opt/server"), 7, "server");
-  for (const Allocates& site : sites) {
-    auto stack = fake.stack({"main", site.function, "operator new(unsigned long)"});
-    double chance = -std::expm1(-static_cast<double>(site.size) / kRate);
-    std::bernoulli_distribution taken(chance);
-    for (int i = 0; i < site.objects; ++i) {
-      if (!taken(random)) continue;
-      TimeNs at = kWindow / site.objects * i;
-      fake.add_alloc(thread, stack, at, site.size, kRate, site.kept ? INT64_MAX : at + 1000);
-    }
-  }
-  fake.add_series(model::SeriesScope::load, 0, "requests", {{0, 0}, {kWindow, 1000}});
-  auto values = read_run_values(fake, "heap.assay", tree);
-  EXPECT_TRUE(values) << values.error().what;
-  return *values;
-}
-
-Comparison heap_comparison(const std::vector<Allocates>& base, const std::vector<Allocates>& next,
-                           int runs, uint64_t seed) {
-  UnionTree tree;
-  std::mt19937_64 random(seed);
-  std::vector<RunValues> a, b;
-  for (int i = 0; i < runs; ++i) {
-    a.push_back(allocating_run(base, tree, random));
-    b.push_back(allocating_run(next, tree, random));
-  }
-  auto out = compare(tree, std::move(a), std::move(b), {});
-  EXPECT_TRUE(out);
-  return *out;
-}
-
-const HeapChange* heap_change_of(const Comparison& comparison, const std::string& function) {
-  for (const HeapChange& change : comparison.heap_changes) {
-    if (change.function == function) return &change;
-  }
-  return nullptr;
-}
-
-const std::vector<Allocates> kHeap{
-    {"parse", 256, 20'000, false}, {"cache", 1024, 3'000, true}, {"render", 4096, 2'000, false}};
-
-TEST(CompareHeap, SitesThatAllocateOrHoldMoreAreNamed) {
-  std::vector<Allocates> next = kHeap;
-  next[0].objects *= 2;                         // twice as many of the same size
-  next[1].objects = next[1].objects * 3 / 2;    // more is kept
-  next.push_back({"log", 512, 10'000, false});  // and a new one
-  Comparison out = heap_comparison(kHeap, next, 6, 1);
-  EXPECT_TRUE(out.has_heap);
-  const HeapChange* parse = heap_change_of(out, "parse");
-  ASSERT_NE(parse, nullptr);
-  EXPECT_EQ(parse->allocated.outcome, Outcome::higher);
-  EXPECT_EQ(parse->objects.outcome, Outcome::higher);
-  EXPECT_NEAR(parse->objects.ratio, 2, 0.15);
-  EXPECT_NEAR(parse->objects.base, 20, 1) << "per request";
-  EXPECT_NEAR(parse->allocated.base, 20 * 256, 300);
-  const HeapChange* cache = heap_change_of(out, "cache");
-  ASSERT_NE(cache, nullptr);
-  EXPECT_EQ(cache->live.outcome, Outcome::higher);
-  EXPECT_NEAR(cache->live.ratio, 1.5, 0.1);
-  ASSERT_NE(heap_change_of(out, "log"), nullptr);
-  EXPECT_EQ(heap_change_of(out, "log")->kind, ChangeKind::appeared);
-  EXPECT_EQ(heap_change_of(out, "render"), nullptr);
-  EXPECT_EQ(measure_of(out, "heap_live").outcome, Outcome::higher);
-  EXPECT_EQ(measure_of(out, "heap_allocated_per_request").outcome, Outcome::higher);
-}
-
-TEST(CompareHeap, NothingBetweenEqualSides) {
-  int alarms = 0;
-  for (uint64_t seed = 100; seed < 140; ++seed)
-    alarms += !heap_comparison(kHeap, kHeap, 5, seed).heap_changes.empty();
-  EXPECT_LE(alarms, 2);
-}
-
-TEST(CompareHeap, OneRunASideIsDescriptive) {
-  std::vector<Allocates> next = kHeap;
-  next[0].objects *= 2;
-  Comparison out = heap_comparison(kHeap, next, 1, 3);
-  const HeapChange* parse = heap_change_of(out, "parse");
-  ASSERT_NE(parse, nullptr);
-  EXPECT_EQ(parse->objects.outcome, Outcome::descriptive);
-  EXPECT_EQ(heap_change_of(out, "render"), nullptr) << "within the sampler's error";
-}
-
-TEST(CompareHeap, IsLeftOutWhereARunHasNone) {
-  UnionTree tree;
-  std::mt19937_64 random(4);
-  RunValues with_heap = allocating_run(kHeap, tree, random);
-  RunValues without = Drawn(18).run(kServer, tree);
-  auto out = compare(tree, {with_heap}, {without}, {});
-  ASSERT_TRUE(out);
-  EXPECT_FALSE(out->has_heap);
-  EXPECT_THAT(all_warnings(*out), HasSubstr("sampled in 1 of 2 runs only"));
-  EXPECT_TRUE(out->heap_changes.empty());
-}
-
-TEST(CompareHeap, ProfilesOfTheHeapAloneHaveASentence) {
-  Comparison out = heap_comparison(kHeap, kHeap, 3, 5);
-  EXPECT_THAT(out.sentence, HasSubstr("heap: allocated per request"));
-}
-
-TEST(ComparableName, DropsWhatABuildAdds) {
-  for (auto [name, wanted] : {std::pair<const char*, const char*>{"work", "work"},
-                              {"work.isra.0", "work"},
-                              {"work.part.3.cold", "work"},
-                              {"work.constprop.0.isra.1", "work"},
-                              {"f(int) [clone .cold]", "f(int)"},
-                              {"work.llvm.1234567", "work"},
-                              {"core::fmt::write::h0123456789abcdef", "core::fmt::write"},
-                              {"main.(*Server).Serve", "main.(*Server).Serve"},
-                              {"runtime.main", "runtime.main"},
-                              {"v1.2", "v1.2"},
-                              {"", ""}}) {
-    EXPECT_EQ(comparable_name(name), wanted);
-  }
 }
 
 }  // namespace

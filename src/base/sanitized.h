@@ -1,0 +1,21 @@
+// kSanitized: whether this is a build with AddressSanitizer or ThreadSanitizer. They look for
+// faults of memory and of threads, which show in a few rounds, and make everything many times
+// slower: tests that repeat themselves for the sake of statistics repeat themselves less often in
+// such a build.
+#pragma once
+
+namespace assay {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
+}  // namespace assay
