@@ -5,22 +5,10 @@ usage: usage_test.py ASSAY
 """
 
 import os
-import subprocess
 import sys
 import tempfile
 
-ASSAY = sys.argv[1]
-FAILED = []
-
-
-def run(*words):
-    return subprocess.run([ASSAY, *words], capture_output=True, text=True, timeout=120)
-
-
-def check(what, condition, shown=""):
-    if not condition:
-        FAILED.append(what)
-        print(f"FAILED: {what}\n{shown}")
+from outside import check, outcome, run
 
 
 def refused(what, words, *wanted):
@@ -52,7 +40,7 @@ def main():
     refused("a command that is none", ["frobnicate"], "no command frobnicate", "assay --help")
     with tempfile.TemporaryDirectory() as directory:
         tables(directory)
-    return 1 if FAILED else 0
+    return outcome()
 
 
 if __name__ == "__main__":

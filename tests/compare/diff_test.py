@@ -7,22 +7,11 @@ Runs are imported from folded stacks, so that no kernel is needed.
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 
-ASSAY = sys.argv[1]
-FAILED = []
-
-
-def run(*words):
-    return subprocess.run([ASSAY, *words], capture_output=True, text=True, timeout=120)
-
-
-def check(what, condition, shown=""):
-    if not condition:
-        FAILED.append(what)
-        print(f"FAILED: {what}\n{shown}")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from outside import check, outcome, run  # noqa: E402
 
 
 def import_run(directory, name, stacks):
@@ -88,7 +77,7 @@ def main():
         after = import_run(directory, "after", {"main;lookup": 8000, "main;parse": 3000, hostile: 5000})
         refusals(directory, before)
         outputs(directory, before, after)
-    return 1 if FAILED else 0
+    return outcome()
 
 
 if __name__ == "__main__":
