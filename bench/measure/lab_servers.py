@@ -1,7 +1,6 @@
-"""The lab's servers as targets: media and grpc_work as they are built, media stripped, and replica compiled
-again with frame pointers."""
+"""The lab's servers as targets: media and grpc_work as they are built, media stripped, and replica built
+with frame pointers (target replica_fp)."""
 
-import glob
 import os
 import re
 import shutil
@@ -69,16 +68,11 @@ class GrpcWork(LabServer):
 
 class ReplicaWithFramePointers(LabServer):
     def start(self):
-        source = os.path.join(os.path.dirname(os.path.dirname(self.build)), "lab")
-        files = [f for f in glob.glob(f"{source}/replica/*.cpp") if not f.endswith("/client.cpp")]
-        files += [f"{source}/common/{f}.cpp" for f in ("options", "process", "http")]
-        program = self.path("replica")
-        done = subprocess.run(["g++", "-std=c++23", "-O2", "-g", "-fno-omit-frame-pointer", f"-I{os.path.dirname(source)}",
-                               "-o", program, *files, "-pthread"], capture_output=True, text=True)
+        done = subprocess.run(["cmake", "--build", self.build, "--target", "replica_fp"], capture_output=True, text=True)
         if done.returncode != 0:
-            raise Unavailable(f"replica does not compile: {done.stderr[-300:]}")
+            raise Unavailable(f"replica_fp cannot be built: {(done.stderr or done.stdout)[-300:]}")
         os.mkdir(self.path("data"))
-        self.launch_and_listen([program, "--dir", self.path("data")])
+        self.launch_and_listen([os.path.join(self.build, "lab/replica_fp"), "--dir", self.path("data")])
 
     def load(self):
         return [os.path.join(self.build, "lab/replica_client"), "--port", str(self.port), "--for", "600", "--streams", "8",
