@@ -44,7 +44,7 @@ test: deps release ## build, then run every test
 test-asan: deps-build ## unit tests under AddressSanitizer and UBSan
 	$(call say,building the unit tests with ASan and UBSan (preset asan-ubsan))
 	@cmake --preset asan-ubsan
-	@cmake --build --preset asan-ubsan -j $(JOBS)
+	@cmake --build --preset asan-ubsan --target unit_tests -j $(JOBS)
 	$(call say,running the unit tests with ASan and UBSan)
 	@ctest --test-dir build/asan-ubsan -L unit --output-on-failure -j $(JOBS)
 

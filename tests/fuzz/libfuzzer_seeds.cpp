@@ -1,5 +1,5 @@
 // What a fuzz target wants beside libFuzzer's own main: its corpus, which is made by the target
-// itself, and what fuzzing has found before (FOUND_DIR), as files in the folder that libFuzzer
+// itself, and what fuzzing has found before (FOUND/TARGET), as files in the folder that libFuzzer
 // starts from: the first folder among the arguments.
 #include <filesystem>
 #include <fstream>
@@ -18,9 +18,8 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
           .write(reinterpret_cast<const char*>(bytes.data()),
                  static_cast<std::streamsize>(bytes.size()));
     }
-    if (fs::exists(FOUND_DIR)) {
-      fs::copy(FOUND_DIR, folder, fs::copy_options::skip_existing);
-    }
+    fs::path found = FOUND / fs::path((*argv)[0]).filename();
+    if (fs::exists(found)) fs::copy(found, folder, fs::copy_options::skip_existing);
     break;
   }
   return 0;

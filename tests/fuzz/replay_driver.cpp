@@ -1,4 +1,4 @@
-// A fuzz target as a normal test: its corpus, what fuzzing has found before (FOUND_DIR), then
+// A fuzz target as a normal test: its corpus, what fuzzing has found before (FOUND/TARGET), then
 // seeded mutations of the corpus, always the same ones.
 //
 //   TARGET [MUTATIONS [SEED]]     TARGET FILE…
@@ -60,10 +60,10 @@ void replay(const std::filesystem::path& path) {
 }
 
 // Inputs that once crashed, hung or ate the memory.
-size_t replay_found() {
+size_t replay_found(const std::filesystem::path& folder) {
   size_t count = 0;
-  if (!std::filesystem::exists(FOUND_DIR)) return count;
-  for (const auto& entry : std::filesystem::directory_iterator(FOUND_DIR)) {
+  if (!std::filesystem::exists(folder)) return count;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     replay(entry.path());
     ++count;
   }
@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
   std::vector<Bytes> corpus = fuzz_corpus();
   if (corpus.empty()) return 1;
   for (const Bytes& bytes : corpus) LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
-  size_t found = replay_found();
+  size_t found = replay_found(FOUND / std::filesystem::path(argv[0]).filename());
   std::mt19937_64 random(seed);
   for (unsigned long i = 0; i < mutations; ++i) {
     Bytes bytes = corpus[random() % corpus.size()];
