@@ -5,8 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include <boost/math/distributions/students_t.hpp>
-
+#include "analysis/compare/statistics.h"
 #include "base/units.h"
 
 namespace assay::analysis {
@@ -127,7 +126,7 @@ void fit_drift(LoadSummary& load) {
   double start = mean_r + slope * (rows.front().first - mean_t);
   if (start <= 0) return;
   load.drift = slope * span / start;
-  double sure = boost::math::quantile(boost::math::students_t_distribution<double>(n - 2), 0.975);
+  double sure = student_quantile(n - 2, 0.975);
   load.drift_error = sure * std::sqrt(left / (n - 2) / tt) * span / start;
 }
 

@@ -391,6 +391,8 @@ TEST(NextStep, TheSameLoadAndHeapAreAskedForAgain) {
   EXPECT_THAT(
       next("mixed"),
       HasSubstr(R"(assay sweep --load 'http://127.0.0.1:80/ -H '\''a: b'\''' --concurrency)"));
+  report.workload.what = "http://h/ --connections=16 --rates 5 --rate 100 -c";
+  EXPECT_THAT(next("mixed"), HasSubstr("--load 'http://h/ --rates 5 -c' --concurrency"));
 }
 
 TEST(Withheld, DebugBuild) {

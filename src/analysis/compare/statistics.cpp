@@ -108,6 +108,10 @@ Beside welch_beside(std::span<const double> a, std::span<const double> b,
   return out;
 }
 
+double student_quantile(double degrees, double p) {
+  return boost::math::quantile(boost::math::students_t_distribution<double>(degrees), p);
+}
+
 Interval student_interval(const Welch& welch, double confidence) {
   if (std::isinf(welch.standard_error)) {
     double infinity = std::numeric_limits<double>::infinity();
@@ -116,9 +120,7 @@ Interval student_interval(const Welch& welch, double confidence) {
   double reach =
       welch.standard_error == 0
           ? 0
-          : boost::math::quantile(boost::math::students_t_distribution<double>(welch.degrees),
-                                  1 - (1 - confidence) / 2) *
-                welch.standard_error;
+          : student_quantile(welch.degrees, 1 - (1 - confidence) / 2) * welch.standard_error;
   return {welch.difference - reach, welch.difference + reach};
 }
 

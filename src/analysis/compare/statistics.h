@@ -38,6 +38,9 @@ struct Interval {
   double low = 0;
   double high = 0;
 };
+// The value that Student's distribution stays below with probability p.
+double student_quantile(double degrees, double p);
+
 // 95 % intervals of the difference of means: Student's, from a Welch test, and the percentile
 // bootstrap over runs.
 Interval student_interval(const Welch& welch, double confidence = 0.95);

@@ -36,6 +36,13 @@ TEST(Statistics, WelchAgreesWithR) {
   EXPECT_NEAR(interval.high, 3.3654832, 5e-7);
 }
 
+// qt(0.975, c(1, 5, 30)) of R.
+TEST(Statistics, StudentsQuantilesAgreeWithR) {
+  EXPECT_NEAR(student_quantile(1, 0.975), 12.70620474, 1e-8);
+  EXPECT_NEAR(student_quantile(5, 0.975), 2.570581836, 1e-8);
+  EXPECT_NEAR(student_quantile(30, 0.975), 2.042272456, 1e-8);
+}
+
 TEST(Statistics, OneRunASideClaimsNothing) {
   Welch welch = welch_test(std::array{1.0}, std::array{2.0});
   EXPECT_EQ(welch.difference, 1.0);
