@@ -81,10 +81,11 @@ std::string split_row(std::string_view name, size_t threads, const analysis::Tim
 }
 
 // What drove the server may be long and is shortened; its figures are not.
-std::string load_text(const analysis::Workload& load) {
+std::string load_text(const analysis::Report& report) {
   constexpr int kLongestFigures = 600;  // a command's own last words are among them
-  std::string figures = escaped(load.figures, kLongestFigures);
-  return escaped(load.what, 200) + (load.what.empty() || figures.empty() ? "" : "; ") + figures;
+  std::string name = escaped(load_name(report), 200);
+  std::string figures = escaped(report.workload.figures, kLongestFigures);
+  return name + (name.empty() || figures.empty() ? "" : "; ") + figures;
 }
 
 std::string header(const analysis::Report& report) {
@@ -97,7 +98,7 @@ std::string header(const analysis::Report& report) {
   if (!host.empty()) text += "- host: " + escaped(host) + "\n";
   text += "- captured: " + escaped(capture_text(report)) + "\n";
   if (!report.selection.empty()) text += "- shown: " + escaped(report.selection) + "\n";
-  if (report.workload.present) text += "- load: " + load_text(report.workload) + "\n";
+  if (report.workload.present) text += "- load: " + load_text(report) + "\n";
   return text + "\n";
 }
 

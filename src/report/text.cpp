@@ -19,16 +19,17 @@ void labelled(TextPage& page, std::string_view label, std::string_view text) {
 }
 
 // In one line where it fits; else the figures have their own lines, and none of them is cut.
-void write_load(const analysis::Workload& load, TextPage& page) {
-  std::string indent(kLabelColumns, ' '), what = printable(load.what);
-  int whole = kLabelColumns + display_width(what) + 2 + display_width(printable(load.figures));
-  if (whole <= page.width() && !what.empty() && !load.figures.empty()) {
-    labelled(page, "load", what + "; " + load.figures);
+void write_load(const analysis::Report& report, TextPage& page) {
+  const std::string& figures = report.workload.figures;
+  std::string indent(kLabelColumns, ' '), name = printable(load_name(report));
+  int whole = kLabelColumns + display_width(name) + 2 + display_width(printable(figures));
+  if (whole <= page.width() && !name.empty() && !figures.empty()) {
+    labelled(page, "load", name + "; " + figures);
     return;
   }
-  labelled(page, "load", what);
-  if (load.figures.empty()) return;
-  page.paragraph(what.empty() ? left("load", kLabelColumns) : indent, load.figures, kLabelColumns);
+  labelled(page, "load", name);
+  if (figures.empty()) return;
+  page.paragraph(name.empty() ? left("load", kLabelColumns) : indent, figures, kLabelColumns);
 }
 
 void write_header(const analysis::Report& report, TextPage& page) {
@@ -39,7 +40,7 @@ void write_header(const analysis::Report& report, TextPage& page) {
       fmt::format("{}{}", format_duration(report.window_ns), since(info.utc_begin_ns));
   labelled(page, "window", window);
   labelled(page, "host", host_text(report));
-  write_load(report.workload, page);
+  write_load(report, page);
   labelled(page, "captured", capture_text(report));
   labelled(page, "shown", report.selection);
 }

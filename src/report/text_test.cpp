@@ -168,6 +168,7 @@ TEST(Text, TheFiguresOfTheLoadAreNeverCut) {
 
 TEST(Text, ALoadIsSaidWithWhatItHas) {
   EXPECT_EQ(load_lines(loaded("wrk -t 2 http://h/", ""), 100), "load      wrk -t 2 http://h/\n");
+  EXPECT_EQ(load_lines(loaded("http://h/ \\\n  -c 4\n", ""), 100), "load      http://h/ \\ -c 4\n");
   EXPECT_EQ(load_lines(loaded("", "did not cover the capture"), 100),
             "load      did not cover the capture\n");
   EXPECT_EQ(load_lines(analysed(sample_run()), 100), "");

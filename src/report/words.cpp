@@ -150,6 +150,20 @@ std::string kind_text(const analysis::WaitSummary& wait) {
   return wait.idle ? fmt::format("idle ({})", kind) : kind;
 }
 
+std::string load_name(const analysis::Report& report) {
+  std::string name;
+  bool between = false;
+  for (char c : report.workload.what) {
+    bool space = c == ' ' || c == '\n' || c == '\t' || c == '\r';
+    if (!space) {
+      if (between && !name.empty()) name += ' ';
+      name += c;
+    }
+    between = space;
+  }
+  return name;
+}
+
 std::vector<std::string> per_request_phrases(const analysis::Report& report) {
   const analysis::Vitals& v = report.vitals;
   std::vector<std::string> phrases;

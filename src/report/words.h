@@ -26,6 +26,8 @@ std::vector<model::QualityNote> all_limits(const analysis::Quality& quality);
 // "lock 45.1", "poll 30.0": shares of wall time, largest first, none below 0.05 %.
 std::vector<std::string> blocked_phrases(const analysis::TimeSplit& time);
 std::string kind_text(const analysis::WaitSummary& wait);  // lock, or "idle (poll)"
+// The URL or command that drove the server, as one line: scripts break them.
+std::string load_name(const analysis::Report& report);
 // "76 µs CPU", …; empty when no load was measured.
 std::vector<std::string> per_request_phrases(const analysis::Report& report);
 std::string confidence_text(double confidence);             // high, medium, low
