@@ -268,8 +268,8 @@ TEST(Verdict, WhenCpusAreShortEverythingSaysSo) {
   EXPECT_NEAR(first.gain_upper_bound.value_or(0), 1.5, 0.02);
   EXPECT_THAT(first.gain_text, HasSubstr("were the CPUs its own"));
   for (const Diagnosis& finding : report.findings) {
-    if (finding.of == "CPU time")
-      EXPECT_THAT(finding.gain_text, HasSubstr("with as few CPUs as it gets")) << finding.id;
+    if (finding.of != "CPU time") continue;
+    EXPECT_THAT(finding.gain_text, HasSubstr("with as few CPUs as it gets")) << finding.id;
   }
 }
 
