@@ -1,5 +1,7 @@
 #include "report/text.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/units.h"
@@ -18,6 +20,16 @@ void labelled(TextPage& page, std::string_view label, std::string_view text) {
   page.line(left(label, kLabelColumns) + fitted(text, page.width() - kLabelColumns));
 }
 
+// The URL or program stays whole as long as it can; its options are shortened first.
+std::string shortened_load(std::string_view name, int width) {
+  constexpr int kReadable = 10;
+  size_t space = std::min(name.find(' '), name.size());
+  std::string first = elide_middle(name.substr(0, space), width);
+  int rest = width - display_width(first) - 1;
+  if (space == name.size() || rest < kReadable) return elide_middle(name, width);
+  return first + " " + elide_middle(name.substr(space + 1), rest);
+}
+
 // In one line where it fits; else the figures have their own lines, and none of them is cut.
 void write_load(const analysis::Report& report, TextPage& page) {
   const std::string& figures = report.workload.figures;
@@ -27,7 +39,7 @@ void write_load(const analysis::Report& report, TextPage& page) {
     labelled(page, "load", name + "; " + figures);
     return;
   }
-  labelled(page, "load", name);
+  labelled(page, "load", shortened_load(name, page.width() - kLabelColumns));
   if (figures.empty()) return;
   page.paragraph(name.empty() ? left("load", kLabelColumns) : indent, figures, kLabelColumns);
 }

@@ -160,6 +160,10 @@ TEST(Text, TheFiguresOfTheLoadAreNeverCut) {
               testing::ElementsAre(testing::AllOf(testing::StartsWith("load      http://127.0.0.1"),
                                                   HasSubstr("…"), testing::EndsWith("/last")),
                                    "          " + figures));
+  std::string options =
+      "http://127.0.0.1:8080/v1/chat/completions -H '" + std::string(90, 'k') + "'";
+  EXPECT_THAT(load_lines(loaded(options, figures), 80),
+              testing::StartsWith("load      http://127.0.0.1:8080/v1/chat/completions -H 'k"));
   std::string narrow = load_lines(loaded(url, figures), 80);
   for (const char* figure : {"64 connections:", "12345 requests/s,", "77 µs,", "3.2 ms,"})
     EXPECT_THAT(narrow, HasSubstr(figure));
