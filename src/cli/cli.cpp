@@ -64,13 +64,6 @@ int explain_unknown_command(const std::string& word,
 
 }  // namespace
 
-int print_error(const Error& error) {
-  bool colour = wants_colour(STDERR_FILENO);
-  say(stderr, "{}assay: {}{}\n", colour ? "\033[31m" : "", error.what, colour ? "\033[0m" : "");
-  if (!error.remedy.empty()) say(stderr, "  try: {}\n", error.remedy);
-  return kFailed;
-}
-
 int run(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);  // `assay report | head` ends quietly: writing fails, and so do we
   Invocation invocation;
