@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/wording.h"
 #include "base/units.h"
 
 namespace assay::analysis {
@@ -97,8 +98,10 @@ void find_growth(const HeapSummary& heap, std::vector<Diagnosis>& out) {
                                });
   Diagnosis f = at(*most, "heap-growth",
                    fmt::format("the live heap went from {} to {} in the last three quarters of the "
-                               "window; most of it here: {}",
-                               bytes(first), bytes(last), amount_text(most->live)));
+                               "window; {} here: {}",
+                               bytes(first), bytes(last),
+                               largest_part(share_of(most->live, heap.live).share),
+                               amount_text(most->live)));
   f.title = "the heap grew all along";
   f.of = "live heap";
   f.share = share_of(most->live, heap.live);

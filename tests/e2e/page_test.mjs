@@ -369,6 +369,45 @@ test("empty, tiny and imported runs say what is missing", async ({ browser }) =>
   return null;
 });
 
+test("heap: a run of allocations alone opens on them and says what it lacks", async ({ browser }) => {
+  const path = join(scratch, "heap.assay");
+  run(makeRun, "heap", path);
+  const file = join(scratch, "heap.html");
+  run(assay, "report", path, "--format", "html", "-o", file);
+  const served = await serve(path);
+  for (const address of [served.url, "file://" + file]) {
+    const page = await browser.page(1280, 720);
+    await page.open(address);
+    await page.until(`document.querySelector("#tab-heap")?.getAttribute("aria-selected") === "true"`, "the heap tab");
+    await page.until(`document.querySelector("#panel canvas.flame-canvas")?.width > 10`, "the flame graph of the heap");
+    await settled(page);
+    await page.until(`document.querySelector("#panel canvas.flame-canvas")`);
+    assert.ok(await drawn(page, "#panel canvas.flame-canvas"));
+    const words = await page.eval("document.body.innerText");
+    assert.match(words, /server::Cache::insert/);
+    assert.match(words, /live [\d.]+ MB/);
+    assert.match(words, /allocations only/i, "says that there is no time in it");
+    assert.doesNotMatch(words, /under-?loaded|0 samples at|no thread was/i);
+    // Bytes, not time, under the mouse and in the tree that is read aloud.
+    const box = await page.box("#panel canvas.flame-canvas");
+    await page.mouse("mouseMoved", box.x + 40, box.y + 28, { buttons: 0 });
+    await page.until(`/[\\d.]+ MB/.test(document.querySelector(".details-figures")?.innerText ?? "")`, "bytes in the details");
+    const live = await note(page);
+    await page.click("#panel .switch button:nth-child(2)");
+    await page.until(`location.hash.includes("heapOf=allocated")`);
+    assert.equal(await note(page), live, "the figures are of both");
+    for (const key of ["1", "2", "5", "="]) {
+      await page.key(key);
+      await page.until(`!document.querySelector("#panel .loading") && document.querySelector("#panel").innerText.length > 10`);
+    }
+    await page.screenshot(join(out, "heap.png"));
+    assert.deepEqual(page.errors, []);
+    await page.close();
+  }
+  served.stop();
+  return null;
+});
+
 const browser = await Browser.start(chromium);
 let failed = 0;
 try {

@@ -116,6 +116,7 @@ export interface HeapReport {
   peak_bytes: number;
   peak_ns: number;
   young_ns: number;
+  rate_bytes?: number;
   timeline: { time_ns: number; live_bytes: number; live_objects: number }[];
   sites: HeapSite[];
 }

@@ -34,7 +34,7 @@ function FindingCard({ finding, open }: { finding: Finding; open: boolean }) {
       {where && (where.symbol || where.file) && (
         <p class="muted">at <bdi>{where.symbol}</bdi> {where.file && <bdi>{where.file}{where.line ? `:${where.line}` : ""}</bdi>}
           {where.symbol && <button class="toggle" onClick={() => store.set({ search: where.symbol!, tab: "flame", metric: "wall", only: "" })}>Show in the flame graph</button>}
-          {where.file && <button class="toggle" onClick={() => store.set({ file: where.file!, tab: "source" })}>Source</button>}</p>
+          {where.file && <button class="toggle" onClick={() => store.set({ file: where.file!, line: where.line ?? 0, tab: "source" })}>Source</button>}</p>
       )}
       {finding.recommendation && <p class="advice"><b>Do</b> {finding.recommendation}</p>}
       {finding.gain ? <p class="muted">{finding.gain}</p>
@@ -63,7 +63,7 @@ export function FindingsTab() {
         <p>{withheld.sentence}</p>
         <ul>{(withheld.withheld ?? []).map((reason) => <li key={reason.why}>{reason.why} {reason.remedy && <code>{reason.remedy}</code>}</li>)}</ul>
       </>}
-      {(report.verdict?.secondary ?? []).length > 0 && <ul class="plain">{report.verdict!.secondary!.map((claim) => <li key={claim.kind}><b>Also {claim.kind}</b>: {claim.sentence}</li>)}</ul>}
+      {(report.verdict?.secondary ?? []).length > 0 && <ul class="plain">{report.verdict!.secondary!.map((claim) => <li key={claim.kind}><b>{withheld ? "Would be" : "Also"} {claim.kind.replaceAll("-", " ")}</b>: {claim.sentence}</li>)}</ul>}
       {report.findings.length === 0 && <p>Nothing stands out: no finding is above its threshold.</p>}
       {report.findings.map((finding) => <FindingCard key={finding.id} finding={finding} open={state.finding === finding.id} />)}
       {others.length > 0 && <><h2>Not the bottleneck</h2><ul>{others.map((item, i) => <li key={i}><b>{item.what}</b>: {item.text}</li>)}</ul></>}

@@ -1,6 +1,7 @@
 // Flame: on-CPU, off-CPU or wall time; merged or by thread; inverted; recursion collapsed.
 
 import { useMemo } from "preact/hooks";
+import { isHeapOnly } from "../data/run_source.ts";
 import { metricWants, type Metric } from "../data/states.ts";
 import { Weights } from "../data/weights.ts";
 import { framesByPart, invertedFrames, mergedFrames, type Frame } from "../flame/frames.ts";
@@ -55,7 +56,8 @@ export function useFlameRoot(): Frame {
   }, [cells, tree, state.metric, state.only, state.byThread, state.inverted, state.collapse]);
 }
 
-function emptyReason(metric: Metric, hasWaits: boolean): string {
+function emptyReason(metric: Metric, hasWaits: boolean, heapOnly: boolean): string {
+  if (heapOnly) return "This run holds allocations only, so there is no time to show: the Heap tab has its flame graph. assay record --heap takes both.";
   if (metric !== "cpu" && !hasWaits) return "This run holds no waits (an imported profile, or a capture of CPU time only), so there is no off-CPU time to show.";
   return "Nothing of this kind in the selection. Clear the range, the threads or the state above, or switch to wall time.";
 }
@@ -80,7 +82,7 @@ export function FlameTab() {
         <span class="tools-note">{duration(root.total)} in {count(root.count)} {state.metric === "cpu" ? "samples" : "samples and waits"}</span>
       </div>
       {root.total <= 0
-        ? <div class="empty">{emptyReason(state.metric, run.meta.has_waits)}</div>
+        ? <div class="empty">{emptyReason(state.metric, run.meta.has_waits, isHeapOnly(run.meta))}</div>
         : state.asTree
           ? <TreeTable root={root} tree={tree} />
           : <FlameView root={root} tree={tree} style={colours} zoom={state.zoom} label="Flame graph" rootName="all threads"

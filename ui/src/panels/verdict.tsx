@@ -2,8 +2,9 @@
 // all of it can be trusted.
 
 import type { Limit, Split } from "../data/report.ts";
+import { isHeapOnly } from "../data/run_source.ts";
 import { kStateNames, kStateOrder, stateColour } from "../data/states.ts";
-import { count, duration, percent } from "../format.ts";
+import { amount, count, duration, percent } from "../format.ts";
 import { useView } from "../hooks.ts";
 
 export function splitStates(split: Split): [id: string, ns: number][] {
@@ -15,10 +16,11 @@ export function splitStates(split: Split): [id: string, ns: number][] {
 }
 
 function ThreadTimeBar() {
-  const { report, dark, state, store } = useView();
+  const { report, dark, run, state, store } = useView();
   const split = report.thread_time;
   const states = splitStates(split);
   const wall = states.reduce((sum, [, ns]) => sum + ns, 0);
+  if (wall <= 0 && isHeapOnly(run.meta)) return <p class="muted">Allocations only: this run holds no time on or off the CPU. <code>assay record --heap</code> takes both.</p>;
   if (wall <= 0) return <p class="muted">No thread time: nothing ran and nothing waited in this run.</p>;
   const choose = (id: string): void => {
     const running = id === "user" || id === "kernel";
@@ -61,7 +63,7 @@ function Causes() {
           <a href="#" onClick={(event) => {
             event.preventDefault();
             store.set({ tab: "findings", finding: finding.id });
-          }}>{finding.title}</a>
+          }} title={finding.title}>{finding.title}</a>
           {finding.share !== undefined && <b> {percent(finding.share)}</b>}
         </li>
       ))}
@@ -73,7 +75,12 @@ function TrustLine() {
   const { report, run } = useView();
   const quality = report.quality;
   const own = quality.own_cost.cpu_ns;
-  const parts = [
+  const heap = report.heap;
+  const parts = heap && isHeapOnly(run.meta) ? [
+    `${count(heap.allocated.samples)} sampled allocations`,
+    heap.rate_bytes ? `one in about ${amount(heap.rate_bytes, "bytes")}` : "",
+    `lost ${percent(quality.lost_share)}`,
+  ].filter(Boolean) : [
     `${count(quality.samples)} samples at ${quality.hz.toFixed(0)} Hz`,
     run.meta.has_waits ? `${count(quality.waits)} waits` : "no waits recorded: on-CPU time only",
     `lost ${percent(quality.lost_share)}`,

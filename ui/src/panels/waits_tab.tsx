@@ -32,7 +32,7 @@ export function nearestOwn(tree: ReturnType<typeof useView>["tree"], node: numbe
 
 export function WaitsTab() {
   const { run, tree, selection, selectionKey, state, store, dark, found } = useView();
-  const answer = useAnswer(`waits ${selectionKey} ${found ? state.search : ""}`, () => run.waits(selection));
+  const answer = useAnswer(`waits ${selectionKey} ${found ? state.search : ""}`, (signal) => run.waits(selection, signal));
   const [chosen, setChosen] = useState<WaitRow | null>(null);
   const rows = useMemo(() => {
     const numbers = answer.value?.numbers;
