@@ -157,7 +157,8 @@ async function measureLarge(browser) {
   for (let i = 1; i <= 5; ++i) ranges.push(await answerMs(page, `metric=wall&from=${i}0000000000&to=${i}5${i}00000000`));
   const window = await page.eval(`fetch("api/runs/0/meta").then((answer) => answer.json()).then((meta) => meta.window_ns)`);
   const half = await answerMs(page, `metric=wall&from=${Math.floor(window * 0.2)}&to=${Math.floor(window * 0.7)}`);
-  for (let i = 1; i <= 3; ++i) threads.push(await answerMs(page, `metric=wall&threads=${i}.${i + 1}`));
+  // Different numbers of them: any two threads of this run have the same figures to three digits.
+  for (const some of ["1.2", "3.4.5", "6.7.8.9"]) threads.push(await answerMs(page, `metric=wall&threads=${some}`));
   await page.eval(`window.asked = performance.now(); location.hash = "metric=wall&search=function_77"`);
   const search = await page.until(`document.querySelector(".search-share")?.innerText.includes("functions") && performance.now() - window.asked`);
   row(`a run of ${(statSync(run).size / 1e6).toFixed(0)} MB: the server is ready`, `${served.startMs.toFixed(0)} ms`);
@@ -166,7 +167,7 @@ async function measureLarge(browser) {
   row("  a range of 5 s selected before the verdict, drawn", `${median(early).toFixed(0)} ms median of 3, ${Math.max(...early).toFixed(0)} ms worst`);
   row("  a range of about 5 s selected, drawn", `${median(ranges).toFixed(0)} ms median of 5, ${Math.max(...ranges).toFixed(0)} ms worst`);
   row("  half of the run selected, drawn", `${half.toFixed(0)} ms`);
-  row("  two of its threads selected over the whole run, drawn", `${median(threads).toFixed(0)} ms median of 3`);
+  row("  two to four of its threads selected over the whole run, drawn", `${median(threads).toFixed(0)} ms median of 3`);
   row("  functions searched, their share shown", `${search.toFixed(0)} ms`);
   row("  memory of the server (at most)", `${memoryMb(served.child.pid, "VmRSS")} MB (${memoryMb(served.child.pid, "VmHWM")} MB)`);
   await page.close();

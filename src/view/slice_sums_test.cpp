@@ -16,12 +16,13 @@ using Sums = std::map<Key, std::pair<int64_t, uint64_t>>;
 Sums fill(SliceSums& sums, int cells, uint32_t threads) {
   Sums expected;
   std::mt19937 random(3);
+  auto below = [&](uint32_t most) { return static_cast<uint32_t>(random() % most); };
   for (int i = 0; i < cells; ++i) {
-    uint32_t newest = static_cast<uint32_t>(int64_t{sums.bins().count()} * i / cells);
-    uint32_t bin = random() % 20 == 0 ? random() % (newest + 1) : newest;
-    uint32_t thread = random() % threads, node = random() % 5'000;
-    auto state = static_cast<uint8_t>(random() % 21);
-    int64_t ns = random() % 1'000'000;
+    auto newest = static_cast<uint32_t>(int64_t{sums.bins().count()} * i / cells);
+    uint32_t bin = below(20) == 0 ? below(newest + 1) : newest;
+    uint32_t thread = below(threads), node = below(500);
+    auto state = static_cast<uint8_t>(below(21));
+    int64_t ns = below(1'000'000);
     sums.add(bin, {thread}, state, node, ns, 1);
     auto& sum = expected[{bin, thread, state, node}];
     sum.first += ns;
@@ -31,17 +32,19 @@ Sums fill(SliceSums& sums, int cells, uint32_t threads) {
   return expected;
 }
 
-Sums read(const SliceSums& sums, uint32_t first, uint32_t last, int thread = -1) {
-  Sums read;
+constexpr uint32_t kAll = UINT32_MAX;
+
+Sums read(const SliceSums& sums, uint32_t first, uint32_t last, uint32_t thread = kAll) {
+  Sums found;
   sums.for_each(
-      first, last, [&](model::ThreadId id) { return thread < 0 || id.value == uint32_t(thread); },
+      first, last, [&](model::ThreadId id) { return thread == kAll || id.value == thread; },
       [&](uint32_t slice, model::ThreadId id, uint8_t state, uint32_t node, int64_t ns,
           uint64_t count) {
-        auto& sum = read[{slice, id.value, state, node}];
+        auto& sum = found[{slice, id.value, state, node}];
         sum.first += ns;
         sum.second += count;
       });
-  return read;
+  return found;
 }
 
 Sums joined(const Sums& sums, uint32_t width) {

@@ -204,8 +204,7 @@ void make_heap(const std::string& path) {
   model::StackId kept = run.push(run.push(loop, run.frame("server::load(Key const&)")),
                                  run.frame("server::Cache::insert(Entry)"));
   model::StackId passing = run.push(loop, run.frame("server::answer(Request const&)"));
-  for (int i = 0; i < 400; ++i) {
-    int64_t now = i * 10'000'000;
+  for (int64_t now = 0; now < 4 * kSecond; now += kSecond / 100) {
     run.allocation(thread, kept, now, 64 << 10, 0);
     run.allocation(thread, passing, now, 256 << 10, 3'000'000);
   }

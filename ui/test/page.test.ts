@@ -8,7 +8,7 @@ import { diffRows, zScore } from "../src/diff.ts";
 import { escapeXml, foldedText, pprofBytes, speedscopeText, svgText } from "../src/export.ts";
 import { calleeFrames, callerFrames, childrenOf, encodePath, findPath, foundFrames, framesByPart, invertedFrames, mergedFrames,
          type Frame } from "../src/flame/frames.ts";
-import { amount, duration, percent, shareError } from "../src/format.ts";
+import { amount, duration, percent, tidyPath, shareError } from "../src/format.ts";
 import { findFunctions, foundTime, matcher } from "../src/search.ts";
 import { decodeState, encodeState, homeOf, kDefaults } from "../src/state.ts";
 import { heatShape, heatTime, laneBins, roundStep, spread, ticks } from "../src/time/scale.ts";
@@ -212,6 +212,8 @@ test("figures", () => {
   assert.equal(amount(1_500_000, "bytes"), "1.50 MB");
   assert.ok(shareError(0.5, 100) > 0.09 && shareError(0.5, 100) < 0.1);
   assert.equal(shareError(0.5, 0), 1);
+  assert.equal(tidyPath("/a/build/../../src/./x.cpp"), "/src/x.cpp");
+  assert.equal(tidyPath("../lab/x.cpp"), "../lab/x.cpp");
 });
 
 test("scales", () => {

@@ -78,6 +78,8 @@ export function CategoriesTab() {
     if (row.breakdown === "subsystem") continue;
     breakdowns.set(row.breakdown, [...(breakdowns.get(row.breakdown) ?? []), row]);
   }
+  // A breakdown of which a run has nothing says nothing.
+  for (const [name, rows] of breakdowns) if (rows.length === 1) breakdowns.delete(name);
   if (!tree.category) return <div class="empty">This page's data has no categories. <br />Modules say something similar: <b>Top</b>, by module.</div>;
   return (
     <div class="tab-body">

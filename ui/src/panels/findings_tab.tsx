@@ -2,7 +2,7 @@
 
 import { useEffect } from "preact/hooks";
 import type { Evidence, Finding } from "../data/report.ts";
-import { percent } from "../format.ts";
+import { percent, tidyPath } from "../format.ts";
 import { useView } from "../hooks.ts";
 import { reportStack, StackList } from "./stack_list.tsx";
 
@@ -32,7 +32,7 @@ function FindingCard({ finding, open }: { finding: Finding; open: boolean }) {
       </header>
       {asList(finding.because).map((text) => <p key={text}>{text}</p>)}
       {where && (where.symbol || where.file) && (
-        <p class="muted">at <bdi>{where.symbol}</bdi> {where.file && <bdi>{where.file}{where.line ? `:${where.line}` : ""}</bdi>}
+        <p class="muted">at <bdi>{where.symbol}</bdi> {where.file && <bdi>{tidyPath(where.file)}{where.line ? `:${where.line}` : ""}</bdi>}
           {where.symbol && <button class="toggle" onClick={() => store.set({ search: where.symbol!, tab: "flame", metric: "wall", only: "" })}>Show in the flame graph</button>}
           {where.file && <button class="toggle" onClick={() => store.set({ file: where.file!, line: where.line ?? 0, tab: "source" })}>Source</button>}</p>
       )}

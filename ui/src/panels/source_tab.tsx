@@ -1,7 +1,7 @@
 // Source: the hot lines of a file, with their text where it is known.
 
 import { useMemo } from "preact/hooks";
-import { duration, percent } from "../format.ts";
+import { duration, percent, tidyPath } from "../format.ts";
 import { useAnswer, useView } from "../hooks.ts";
 import { matcher } from "../search.ts";
 import { kWholeRunNote } from "./waits_tab.tsx";
@@ -56,15 +56,16 @@ export function SourceTab() {
   const hot = new Map(chosen.lines.map((l) => [l.line, l]));
   const shown = chosen.lines.filter((l) => l.total > 0).map((l) => l.line);
   if (looked && !shown.includes(looked)) shown.push(looked);
-  const around = known && known.lines.length ? kAround : 0;
+  const told = known !== null && known.origin !== "none";
+  const around = told ? kAround : 0;
   const rows = [...new Set(shown.flatMap((line) => Array.from({ length: 2 * around + 1 }, (_, i) => line - around + i)))]
     .filter((line) => line >= 1).sort((a, b) => a - b);
   return (
     <div class="tab-body">
       <div class="tools">
         <select aria-label="File" class="wide" value={chosen.file} onChange={(event) => store.set({ file: event.currentTarget.value, line: 0 })}>
-          {chosen === asked && <option value={chosen.file}>no time  {chosen.file}</option>}
-          {files.slice(0, kMostFiles).map((f) => <option key={f.file} value={f.file}>{percent(f.self / Math.max(1, total))}  {f.file}</option>)}
+          {chosen === asked && <option value={chosen.file}>no time  {tidyPath(chosen.file)}</option>}
+          {files.slice(0, kMostFiles).map((f) => <option key={f.file} value={f.file}>{percent(f.self / Math.max(1, total))}  {tidyPath(f.file)}</option>)}
         </select>
         <span class="tools-note">{off ? "blocked" : "on-CPU"} · self {duration(chosen.self)}</span>
         <span class="muted">{chosen === asked ? "no time was seen in this file; " : ""}{known?.origin === "disk" ? "text from this machine's disk, which may be newer than the run" : known?.origin === "none" ? "the text of this file is not known here" : ""}{run.live ? "" : " " + kWholeRunNote}</span>
@@ -81,7 +82,7 @@ export function SourceTab() {
                   <td class="num">{l && l.self > 0 ? duration(l.self) : ""}</td>
                   <td class="num">{l && l.total > 0 && <><i class="cell-bar" style={{ width: `${(l.total / most) * 100}%` }} /><span>{duration(l.total)}</span></>}</td>
                   <td class="num muted">{line}</td>
-                  <td class="code"><bdi>{known?.lines[line - known.from] ?? (l ? `in ${l.fn}` : "")}</bdi></td>
+                  <td class="code"><bdi>{told ? known.lines[line - known.from] ?? "" : l ? `in ${l.fn}` : ""}</bdi></td>
                 </tr>
               );
             })}
