@@ -34,14 +34,14 @@ export interface State {
   file: string; // source
   line: number; // the line of it to look at; 0: none
   finding: string;
-  heapOf: string; // heap: live, allocated
+  heapOf: string; // heap: live, allocated; empty: what there is
 }
 
 export const kDefaults: State = {
   run: 0, versus: -1, from: 0, to: 0, baseFrom: 0, baseTo: 0, threads: null, search: "",
   tab: "flame", metric: "cpu", only: "", byThread: false, inverted: false, collapse: false,
   asTree: false, zoom: "", group: "function", sort: "self", pivot: -1, heat: "running",
-  norm: "second", order: -1, file: "", line: 0, finding: "", heapOf: "live",
+  norm: "second", order: -1, file: "", line: 0, finding: "", heapOf: "",
 };
 
 // What an address without a hash shows: a heap profile has no time, so its flame graph would be empty.

@@ -75,6 +75,11 @@ export interface Quality {
   end_reason: string;
   limits: Limit[];
 }
+// An imported profile may hold sums only: its times are then made up and mean nothing.
+export function hasTimes(report: Report): boolean {
+  return report.facts.import?.times !== "absent";
+}
+
 // Stands in until the report has come: it takes longer than the first flame graph.
 export function pendingReport(windowNs: number): Report {
   return {

@@ -23,7 +23,7 @@ function LiveLine({ heap }: { heap: HeapReport }) {
   const width = 600, height = 60, most = Math.max(1, heap.peak_bytes);
   const points = heap.timeline.map((point) =>
     `${(point.time_ns / Math.max(1, heap.window_ns)) * width},${height - (point.live_bytes / most) * (height - 4)}`);
-  if (points.length < 2) return null;
+  if (points.length < 2 || heap.timeline.every((point) => point.live_bytes <= 0)) return null;
   return (
     <svg class="heap-line" viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" role="img"
          aria-label={`Live heap over ${duration(heap.window_ns)}, at most ${bytes(heap.peak_bytes)}`}>
@@ -38,20 +38,19 @@ const kAmounts: [id: string, name: string, help: string][] = [
 ];
 
 // Width is bytes, of which samples stand for all.
-function HeapFlame({ table }: { table: Table }) {
+function HeapFlame({ table, live: isLive }: { table: Table; live: boolean }) {
   const view = useView();
   const { state, store, tree, dark } = view;
   const root = useMemo(() => {
     const { node, live, live_objects, allocated, objects } = table.numbers;
-    const isLive = state.heapOf !== "allocated";
     const weights = Weights.ofSorted(Uint32Array.from(node), isLive ? live : allocated, isLive ? live_objects : objects);
     return mergedFrames(tree, { sides: [weights], scale: [1] }, false);
-  }, [table, tree, state.heapOf]);
+  }, [table, tree, isLive]);
   const style = useMemo(() => {
     const palette = new FrameColours(tree.functions, dark, mainModule(view));
     return { fill: (frame: Frame) => palette.fill(frame), text: () => palette.text(), hatched: () => false };
   }, [tree, dark]);
-  if (root.total <= 0) return <div class="empty">{state.heapOf === "allocated" ? "No allocation was sampled." : "All that was sampled had been freed by the end of the window. Allocated shows it."}</div>;
+  if (root.total <= 0) return <div class="empty">{!isLive ? "No allocation was sampled." : "All that was sampled had been freed by the end of the window. Allocated shows it."}</div>;
   return (
     <FlameView root={root} tree={tree} style={style} zoom={state.zoom} label="Flame graph of the heap" rootName="all allocations" amount={bytes}
                describe={(frame, all) => [bytes(frame.total), percent(frame.total / all.total), `self ${bytes(frame.self)}`, `${count(frame.count)} objects`]}
@@ -84,12 +83,13 @@ export function HeapTab() {
   if (!heap) return <div class="empty">This run holds no allocations. Take them with <code>assay heap</code> or <code>assay record --heap</code>.</div>;
   const rows = heap.sites.map((site, id) => ({ id, site }));
   const chosen = picked === null ? null : rows[picked] ?? null;
+  const shown = state.heapOf || (heap.live.bytes > 0 ? "live" : "allocated");
   return (
     <div class="tab-body">
       <div class="tools">
         <div class="switch" role="radiogroup" aria-label="What width means">
           {kAmounts.map(([id, name, help]) => (
-            <button key={id} role="radio" aria-checked={state.heapOf === id} title={help} class={state.heapOf === id ? "on" : ""}
+            <button key={id} role="radio" aria-checked={shown === id} title={help} class={shown === id ? "on" : ""}
                     onClick={() => store.set({ heapOf: id, zoom: "" })}>{name}</button>
           ))}
         </div>
@@ -99,19 +99,19 @@ export function HeapTab() {
       </div>
       <LiveLine heap={heap} />
       <div class="split two heap">
-        {paths.error ? <div class="empty">{paths.error}</div> : paths.value ? <HeapFlame table={paths.value} /> : <p class="loading">Adding up call paths …</p>}
+        {paths.error ? <div class="empty">{paths.error}</div> : paths.value ? <HeapFlame table={paths.value} live={shown !== "allocated"} /> : <p class="loading">Adding up call paths …</p>}
         {chosen
           ? <SiteDetails site={chosen.site} young={heap.young_ns} onClose={() => setPicked(null)} />
-          : <DataTable key={state.heapOf} label="Call sites" rows={rows} sort={state.heapOf === "allocated" ? "allocated" : "live"} rowKey={(row) => row.id} onRow={(row) => setPicked(row.id)}
+          : <DataTable key={shown} label="Call sites" rows={rows} sort={shown} rowKey={(row) => row.id} onRow={(row) => setPicked(row.id)}
               empty="Nothing was sampled."
               columns={[
                 { id: "live", title: "live", value: (r) => r.site.live.bytes, show: (r) => bytes(r.site.live.bytes), bar: (r) => r.site.live.bytes / Math.max(1, heap.live.bytes) },
-                { id: "growth", title: "growth/s", value: (r) => r.site.growth_bytes_per_s, show: (r) => (r.site.growth_bytes_per_s < 0 ? "−" : "") + bytes(Math.abs(r.site.growth_bytes_per_s)) },
                 { id: "allocated", title: "allocated", value: (r) => r.site.allocated.bytes, show: (r) => bytes(r.site.allocated.bytes), bar: (r) => r.site.allocated.bytes / Math.max(1, heap.allocated.bytes) },
-                { id: "objects", title: "objects", value: (r) => r.site.allocated.objects, show: (r) => count(r.site.allocated.objects) },
-                { id: "lifetime", title: "median life", value: (r) => (r.site.freed_share > 0 ? r.site.median_lifetime_ns : Infinity), show: (r) => (r.site.freed_share > 0 ? duration(r.site.median_lifetime_ns) : "held") },
                 { id: "leaks", title: "", value: (r) => (r.site.leaks ? 1 : 0), show: (r) => (r.site.leaks ? <b class="rise">leaks</b> : "") },
                 { id: "name", title: "function", value: (r) => r.site.function, show: (r) => <bdi>{r.site.function}</bdi> },
+                { id: "growth", title: "growth/s", value: (r) => r.site.growth_bytes_per_s, show: (r) => (r.site.growth_bytes_per_s < 0 ? "−" : "") + bytes(Math.abs(r.site.growth_bytes_per_s)) },
+                { id: "objects", title: "objects", value: (r) => r.site.allocated.objects, show: (r) => count(r.site.allocated.objects) },
+                { id: "lifetime", title: "median life", value: (r) => (r.site.freed_share > 0 ? r.site.median_lifetime_ns : Infinity), show: (r) => (r.site.freed_share > 0 ? duration(r.site.median_lifetime_ns) : "held") },
                 { id: "where", title: "where", value: (r) => fileOf(r.site), show: (r) => <bdi class="muted">{fileOf(r.site)}</bdi> },
               ]} />}
       </div>

@@ -3,6 +3,7 @@
 
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { duration, seconds } from "../format.ts";
+import { hasTimes } from "../data/report.ts";
 import { isHeapOnly } from "../data/run_source.ts";
 import { useAnswer, useSize, useView } from "../hooks.ts";
 import { heatShape, heatTime, laneBins, spread, ticks } from "../time/scale.ts";
@@ -113,7 +114,10 @@ export function TimePanel() {
   const shown = drag ? { from: Math.min(drag.begin, drag.end), to: Math.max(drag.begin, drag.end) } : null;
   const now = state.to > state.from ? `${seconds(state.from, 1e6)} to ${seconds(state.to, 1e6)}` : "the whole run";
   if (isHeapOnly(run.meta)) return null;
-  if (window_ns <= 0) return <section class="time"><p class="muted pad">This run has no time axis: an imported profile without times.</p></section>;
+  const imported = run.meta.backend.startsWith("import");
+  if (window_ns <= 0 || !hasTimes(view.report)) {
+    return <section class="time"><p class="muted pad">{imported ? "This run has no time axis: an imported profile without times." : "This run has no length: nothing was recorded."}</p></section>;
+  }
   return (
     <section class={"time" + (folded ? " folded" : "")} aria-label="Time">
       <button id="fold-time" class="fold" aria-expanded={!folded} title="Fold the time panel (l)" onClick={() => setFolded(!folded)}>{folded ? "▸ Time" : "▾ Time"}</button>

@@ -1,6 +1,7 @@
 // The bar at the top: which run, what is selected, search, export, theme.
 
 import { useMemo } from "preact/hooks";
+import { hasTimes } from "../data/report.ts";
 import { kStateNames, metricWants } from "../data/states.ts";
 import { Weights } from "../data/weights.ts";
 import { duration, percent, seconds } from "../format.ts";
@@ -60,7 +61,7 @@ export function TopBar({ onHelp, onTheme }: { onHelp: () => void; onTheme: () =>
             {runs.map((r) => <option key={r.id} value={r.id}>{r.meta.run}</option>)}
           </select>
         : <span class="run-name" title={run.meta.path}><bdi>{run.meta.run}</bdi></span>}
-      <span class="muted target" title={report.workload.command_line}><bdi>{report.workload.target || run.meta.backend}</bdi>{run.meta.window_ns > 0 && ` · ${duration(run.meta.window_ns)}`}{report.workload.begin_utc && ` · ${report.workload.begin_utc}`}</span>
+      <span class="muted target" title={report.workload.command_line}><bdi>{report.workload.target || run.meta.backend}</bdi>{run.meta.window_ns > 0 && hasTimes(report) && ` · ${duration(run.meta.window_ns)}`}{report.workload.begin_utc && hasTimes(report) && ` · ${report.workload.begin_utc}`}</span>
       <Chosen />
       <span class={"busy" + (busy ? " on" : "")} role="status">{busy ? "…" : ""}</span>
       <SearchBox />
