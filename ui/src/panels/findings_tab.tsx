@@ -8,6 +8,10 @@ import { reportStack, StackList } from "./stack_list.tsx";
 
 const asList = (value: string[] | string | undefined): string[] => (Array.isArray(value) ? value : value ? [value] : []);
 
+// A name of templates can fill the screen; the whole of it is in the title and in the stacks.
+const kLongestName = 160;
+const cut = (name: string): string => (name.length > kLongestName ? `${name.slice(0, kLongestName)} …` : name);
+
 function EvidenceItem({ evidence }: { evidence: Evidence }) {
   const source = asList(evidence.source);
   return (
@@ -32,7 +36,7 @@ function FindingCard({ finding, open }: { finding: Finding; open: boolean }) {
       </header>
       {asList(finding.because).map((text) => <p key={text}>{text}</p>)}
       {where && (where.symbol || where.file) && (
-        <p class="muted">at <bdi>{where.symbol}</bdi> {where.file && <bdi>{tidyPath(where.file)}{where.line ? `:${where.line}` : ""}</bdi>}
+        <p class="muted">at <bdi title={where.symbol}>{cut(where.symbol ?? "")}</bdi> {where.file && <bdi>{tidyPath(where.file)}{where.line ? `:${where.line}` : ""}</bdi>}
           {where.symbol && <button class="toggle" onClick={() => store.set({ search: where.symbol!, tab: "flame", metric: "wall", only: "" })}>Show in the flame graph</button>}
           {where.file && <button class="toggle" onClick={() => store.set({ file: where.file!, line: where.line ?? 0, tab: "source" })}>Source</button>}</p>
       )}
