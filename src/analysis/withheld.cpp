@@ -76,7 +76,8 @@ bool add_import(const Report& report, std::vector<Withheld>& reasons) {
          "not what holds the server back",
          "record the server itself", true});
   } else if (lacks("times")) {
-    reasons.push_back({"the imported profile has sums without times", "record the server itself", true});
+    reasons.push_back(
+        {"the imported profile has sums without times", "record the server itself", true});
   }
   return !reasons.empty();
 }
@@ -112,7 +113,8 @@ std::vector<Withheld> reasons_to_withhold(const Report& report, const std::strin
   std::vector<Withheld> reasons;
   if (add_import(report, reasons)) return reasons;
   if (report.threads.empty() || v.window_s.value_or(0) < kShortest) {
-    reasons.push_back({"the window is too short or empty", "record for at least a few seconds", true});
+    reasons.push_back(
+        {"the window is too short or empty", "record for at least a few seconds", true});
     return reasons;
   }
   add_build(report, reasons);

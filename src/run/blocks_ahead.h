@@ -1,8 +1,9 @@
 // BlocksAhead: the blocks of a stream, the next ones decoded while the last one is used.
 //
-// In: a started BlockStream, which must outlive it and belongs to it. Out: next() gives the blocks in
-// their order. Short streams start no thread. Threads: next() is called by one thread; the stream is
-// read by another once there are more blocks than a few. Failures: the stream's, in their place.
+// In: a started BlockStream, which must outlive it and belongs to it. Out: next() gives the blocks
+// in their order. Short streams start no thread. Threads: next() is called by one thread; the
+// stream is read by another once there are more blocks than a few. Failures: the stream's, in their
+// place.
 #pragma once
 
 #include <condition_variable>

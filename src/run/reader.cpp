@@ -77,7 +77,8 @@ class FileReader : public Reader {
     if (auto started = stream.start(range); !started) return started;
     BlocksAhead<Row> blocks(stream);
     while (true) {
-      if (range.stop && *range.stop) return fail("reading was stopped: nobody waits for the answer");
+      if (range.stop && *range.stop)
+        return fail("reading was stopped: nobody waits for the answer");
       auto rows = blocks.next();
       if (!rows) return std::unexpected(rows.error());
       if (*rows == nullptr) return {};

@@ -1,7 +1,7 @@
 // AnswerCache: the last answers, so that a step back asks nothing of the run again.
 //
-// Bounded in bytes; what was asked for longest ago goes first, and an answer that would take much of
-// the room is not kept. Threads: any.
+// Bounded in bytes; what was asked for longest ago goes first, and an answer that would take much
+// of the room is not kept. Threads: any.
 #pragma once
 
 #include <list>

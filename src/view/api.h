@@ -6,9 +6,9 @@
 //                           ready, or after a moment
 //   /api/runs/{id}/{what}   meta, report, tree, cells, heat, lanes, order, waits, locks, lines,
 //                           heap, source, series, html, export (docs/view.md)
-// Threads: handle() may be called from several at once. A question of a run that is not laid out yet
-// waits for that; one whose asker has gone ends early.
-// Failures: every one is a Response with a status and a sentence.
+// Threads: handle() may be called from several at once. A question of a run that is not laid out
+// yet waits for that; one whose asker has gone ends early. Failures: every one is a Response with a
+// status and a sentence.
 #pragma once
 
 #include <atomic>

@@ -94,8 +94,8 @@ std::string columns_of(const std::vector<Cell>& rows, std::string_view kind,
 // Where waits that began before the selection count as waits: in it, or in what lies before it.
 enum class Carried { counted, counted_before };
 
-// add(bin, thread, state, node, ns, count) of every sample and every piece of a wait, by reading the
-// rows.
+// add(bin, thread, state, node, ns, count) of every sample and every piece of a wait, by reading
+// the rows.
 template <class Add>
 Result<void> read_cells(RunIndex& run, const Selection& selection, uint32_t bins, Carried carried,
                         const Add& add) {
@@ -124,8 +124,8 @@ Result<void> read_cells(RunIndex& run, const Selection& selection, uint32_t bins
   });
 }
 
-// The same in one bin, adding up whole slices where the run has sums of them: only what lies between
-// them and the ends of the range is read.
+// The same in one bin, adding up whole slices where the run has sums of them: only what lies
+// between them and the ends of the range is read.
 template <class Add>
 Result<void> sum_cells(RunIndex& run, const Selection& selection, const Add& add) {
   const SliceSums* sums = run.sums();
@@ -159,10 +159,9 @@ Result<std::string> cell_columns(RunIndex& run, const Selection& selection,
                                  const CellShape& shape) {
   if (shape.bins == 1 && !shape.by_thread && shape.most_rows == SIZE_MAX) {
     NodeSums sums(run.node_count());
-    auto status =
-        sum_cells(run, selection,
-                  [&](uint32_t, model::ThreadId, ThreadState state, NodeIndex node, int64_t ns,
-                      uint64_t count) { sums.add(state, node, ns, count); });
+    auto status = sum_cells(run, selection,
+                            [&](uint32_t, model::ThreadId, ThreadState state, NodeIndex node,
+                                int64_t ns, uint64_t count) { sums.add(state, node, ns, count); });
     if (!status) return std::unexpected(status.error());
     return columns_of(sums.rows(), "cells", selection, run, shape);
   }
@@ -175,9 +174,8 @@ Result<std::string> cell_columns(RunIndex& run, const Selection& selection,
     if (map.size() > shape.most_rows) full = true;
     if (!full) map.add(key_of(bin, shape.by_thread ? thread.value : 0, state, node), ns, count);
   };
-  auto status = shape.bins == 1
-                    ? sum_cells(run, limited, add)
-                    : read_cells(run, limited, shape.bins, Carried::counted, add);
+  auto status = shape.bins == 1 ? sum_cells(run, limited, add)
+                                : read_cells(run, limited, shape.bins, Carried::counted, add);
   if (full) return std::string();
   if (!status) return std::unexpected(status.error());
   return columns_of(map.sorted(), "cells", selection, run, shape);

@@ -187,13 +187,15 @@ std::vector<std::string> lines_on_disk(const std::string& file) {
 Result<LineTable> measured_lines(RunIndex& run, const Selection& selection) {
   const run::Contents& contents = run.contents();
   std::vector<int64_t> cpu_ns(contents.stacks.size()), off_ns(contents.stacks.size());
-  auto status = selection.rows(run).for_each_sample(selection.range(), [&](const model::Sample& sample) {
-    if (sample.thread.value >= contents.threads.size() || sample.stack.value >= cpu_ns.size() ||
-        !selection.has_thread(sample.thread) || !selection.has_node(run.node_of(sample.stack))) {
-      return;
-    }
-    cpu_ns[sample.stack.value] += sample.weight_ns;
-  });
+  auto status =
+      selection.rows(run).for_each_sample(selection.range(), [&](const model::Sample& sample) {
+        if (sample.thread.value >= contents.threads.size() || sample.stack.value >= cpu_ns.size() ||
+            !selection.has_thread(sample.thread) ||
+            !selection.has_node(run.node_of(sample.stack))) {
+          return;
+        }
+        cpu_ns[sample.stack.value] += sample.weight_ns;
+      });
   if (!status) return std::unexpected(status.error());
   status = walk_waits(run, selection, [&](const Piece& piece) {
     if (!piece.wait || piece.state < kFirstBlocked || !selection.has_node(piece.node)) return;

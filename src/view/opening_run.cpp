@@ -6,8 +6,9 @@ Result<std::unique_ptr<OpeningRun>> OpeningRun::start(const std::string& path) {
   auto reader = run::Reader::open(path);
   if (!reader) return std::unexpected(reader.error());
   std::unique_ptr<OpeningRun> run(new OpeningRun(path));
-  run->thread_ = std::thread(
-      [run = run.get(), reader = std::move(*reader)]() mutable { run->lay_out(std::move(reader)); });
+  run->thread_ = std::thread([run = run.get(), reader = std::move(*reader)]() mutable {
+    run->lay_out(std::move(reader));
+  });
   return run;
 }
 

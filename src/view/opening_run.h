@@ -1,9 +1,9 @@
-// OpeningRun: a run that is laid out on a thread of its own, so that the page can be opened meanwhile
-// and told how far it is.
+// OpeningRun: a run that is laid out on a thread of its own, so that the page can be opened
+// meanwhile and told how far it is.
 //
-// In: start() with a run's path; it fails at once where the file cannot be opened. Out: index() waits
-// until the run is laid out. Threads: any may ask. Failures: the reader's; those that come while all
-// of the run is read are index()'s. The destructor stops what is under way.
+// In: start() with a run's path; it fails at once where the file cannot be opened. Out: index()
+// waits until the run is laid out. Threads: any may ask. Failures: the reader's; those that come
+// while all of the run is read are index()'s. The destructor stops what is under way.
 #pragma once
 
 #include <atomic>

@@ -256,7 +256,8 @@ TEST(Heap, ByCallPath) {
   auto fake = std::make_unique<FakeRun>();
   auto thread = fake->add_thread(fake->add_process(1, "/bin/x"), 1, "x");
   auto other = fake->add_thread({0}, 2, "y");
-  auto kept = fake->stack({"main", "keep", "malloc"}), freed = fake->stack({"main", "pass", "malloc"});
+  auto kept = fake->stack({"main", "keep", "malloc"}),
+       freed = fake->stack({"main", "pass", "malloc"});
   // As large as the mean between samples: each stands for a little more than itself.
   fake->add_alloc(thread, kept, 10 * kNsPerMs, 1 << 20, 1);
   fake->add_alloc(other, freed, 20 * kNsPerMs, 1 << 20, 1, 30 * kNsPerMs);
@@ -265,7 +266,8 @@ TEST(Heap, ByCallPath) {
   ASSERT_EQ(all.numbers["node"].size(), 2u);
   auto at = [&](model::StackId stack) {
     const auto& nodes = all.numbers["node"];
-    return static_cast<size_t>(std::find(nodes.begin(), nodes.end(), run->node_of(stack)) - nodes.begin());
+    return static_cast<size_t>(std::find(nodes.begin(), nodes.end(), run->node_of(stack)) -
+                               nodes.begin());
   };
   EXPECT_EQ(all.numbers["live"][at(kept)], 1 << 20);
   EXPECT_EQ(all.numbers["live"][at(freed)], 0);

@@ -2,8 +2,8 @@
 //
 // In: "format" (as assay export names them), "metric", "from", "to" (ns since the window's
 // beginning), "thread", "focus", "ignore" (expressions). Out: bytes and a name to save them under.
-// Reads by `reader`, one of the run's. Failures: an unknown format or metric, the exporter's, the disk's
-// (a temporary directory is used).
+// Reads by `reader`, one of the run's. Failures: an unknown format or metric, the exporter's, the
+// disk's (a temporary directory is used).
 #pragma once
 
 #include <string>

@@ -12,8 +12,8 @@ namespace {
 // A range of a large run is read for at most two of these.
 constexpr uint32_t kSlices = 64;
 
-// As many as the page's heat map has (ui/src/time/scale.ts): columns of a round length, 20 rows each.
-// The lanes' bins are a whole number of them.
+// As many as the page's heat map has (ui/src/time/scale.ts): columns of a round length, 20 rows
+// each. The lanes' bins are a whole number of them.
 uint32_t moment_count(int64_t window_ns) {
   constexpr double kMostColumns = 130;
   constexpr uint32_t kRows = 20;
@@ -182,8 +182,8 @@ void RunIndex::settle_rules() {
 
 void RunIndex::make_sums(const IndexOptions& options) {
   size_t threads = contents().threads.size();
-  sums_ = std::make_unique<SliceSums>(begin_ns(), end_ns(), kSlices, threads,
-                                      options.most_sum_bytes);
+  sums_ =
+      std::make_unique<SliceSums>(begin_ns(), end_ns(), kSlices, threads, options.most_sum_bytes);
   moments_ = std::make_unique<SliceSums>(begin_ns(), end_ns(), moment_count(window_ns()), threads,
                                          options.most_sum_bytes / 4);
 }

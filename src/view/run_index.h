@@ -4,8 +4,8 @@
 // is a range of numbers and a tree travels as two columns: depth and function. A large run is also
 // added up by slices of time (sums(), moments()), so that few questions have to read all of it.
 // Owns the readers. Threads: what open() laid out never changes and may be read by any thread; rows
-// are read through a reader that borrow() lends, since the streams of one may not run twice at once.
-// Failures: the reader's, at open().
+// are read through a reader that borrow() lends, since the streams of one may not run twice at
+// once. Failures: the reader's, at open().
 #pragma once
 
 #include <cstdint>
@@ -69,8 +69,8 @@ class RunIndex {
   ThreadState running_state(model::StackId stack) const;
   ThreadState waiting_state(const model::Wait& wait);  // idle, or blocked on something
 
-  // Time by slice, thread, state and node, and, more finely, by slice, thread and state (its node is
-  // always 0). Null: the run is small enough to be read.
+  // Time by slice, thread, state and node, and, more finely, by slice, thread and state (its node
+  // is always 0). Null: the run is small enough to be read.
   const SliceSums* sums() const { return kept(sums_); }
   const SliceSums* moments() const { return kept(moments_); }
 
@@ -104,7 +104,7 @@ class RunIndex {
   std::vector<bool> inlined_;
   std::vector<uint32_t> category_;
   bool has_waits_ = false;
-  std::vector<bool> seen_;  // by thread
+  std::vector<bool> seen_;                // by thread
   std::vector<uint32_t> kinds_of_stack_;  // bit i: some wait of it is of kind i; while looking
   std::unique_ptr<SliceSums> sums_, moments_;
   std::string report_json_;

@@ -1,10 +1,11 @@
 // SliceSums: time and counts by slice of time, thread, state and node, packed, so that a question
 // about a long range adds up sums instead of reading every row again.
 //
-// In: add() in any order, best with time, then finish(). Out: for_each() over whole slices; what lies
-// in a part of a slice must be read from the run. Memory: at most about `most_bytes` of packed sums
-// (and what is being added up); where more would be needed two slices become one, and from one slice
-// on nothing is kept (count() is 0 then). Threads: const calls may run at once. Failures: none.
+// In: add() in any order, best with time, then finish(). Out: for_each() over whole slices; what
+// lies in a part of a slice must be read from the run. Memory: at most about `most_bytes` of packed
+// sums (and what is being added up); where more would be needed two slices become one, and from one
+// slice on nothing is kept (count() is 0 then). Threads: const calls may run at once. Failures:
+// none.
 #pragma once
 
 #include <cstdint>
@@ -32,13 +33,13 @@ class SliceSums {
   uint32_t width() const { return 1u << shift_; }
   uint32_t slice_of(TimeNs time_ns) const { return bins_.of(time_ns) >> shift_; }
   TimeNs border(uint32_t slice) const {
-    return bins_.border(static_cast<uint32_t>(
-        std::min<uint64_t>(uint64_t{slice} << shift_, bins_.count())));
+    return bins_.border(
+        static_cast<uint32_t>(std::min<uint64_t>(uint64_t{slice} << shift_, bins_.count())));
   }
   size_t packed_bytes() const { return packed_bytes_; }
 
-  // visit(slice, thread, state, node, ns, count) for slices [first, last) of the wanted threads, one
-  // thread after the other; the same cell may come more than once.
+  // visit(slice, thread, state, node, ns, count) for slices [first, last) of the wanted threads,
+  // one thread after the other; the same cell may come more than once.
   template <class Wants, class Visit>
   void for_each(uint32_t first, uint32_t last, const Wants& wants, const Visit& visit) const {
     for (uint32_t thread = 0; thread < lanes_.size(); ++thread) {

@@ -74,8 +74,8 @@ class Walk {
 Result<void> walk_waits(RunIndex& run, const Selection& selection,
                         const std::function<void(const Piece&)>& visit) {
   Walk walk(run, selection, visit);
-  auto status = selection.rows(run).for_each_wait(
-      selection.range(), [&](const model::Wait& wait) { walk.add(wait); });
+  auto status = selection.rows(run).for_each_wait(selection.range(),
+                                                  [&](const model::Wait& wait) { walk.add(wait); });
   if (status) walk.finish();
   return status;
 }
