@@ -69,7 +69,10 @@ class ViewCommand final : public Command {
     if (!no_browser_) open_browser((*server)->url());
     say(stderr, "Serving until Ctrl-C.\n");
     (*server)->run();
-    return kDone;
+    // Nothing is left to be written, and the report of a large run that is being worked out would
+    // hold up the end for as long as it takes.
+    fflush(nullptr);
+    ::_exit(kDone);
   }
 
  private:
