@@ -143,6 +143,7 @@ class FakeRun : public run::Reader {
   }
 
   const run::Contents& contents() const override { return contents_; }
+  Result<uint64_t> row_count() const override { return samples_.size() + waits_.size(); }
 
   Result<void> for_each_sample(
       const run::TimeRange& range,

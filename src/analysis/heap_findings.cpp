@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/wording.h"
 #include "base/units.h"
 
 namespace assay::analysis {
@@ -95,10 +96,12 @@ void find_growth(const HeapSummary& heap, std::vector<Diagnosis>& out) {
                                [](const HeapSite& a, const HeapSite& b) {
                                  return a.growth_bytes_per_s < b.growth_bytes_per_s;
                                });
-  Diagnosis f = at(*most, "heap-growth",
-                   fmt::format("the live heap went from {} to {} in the last three quarters of the "
-                               "window; most of it here: {}",
-                               bytes(first), bytes(last), amount_text(most->live)));
+  Diagnosis f =
+      at(*most, "heap-growth",
+         fmt::format("the live heap went from {} to {} in the last three quarters of the "
+                     "window; {} here: {}",
+                     bytes(first), bytes(last), largest_part(share_of(most->live, heap.live).share),
+                     amount_text(most->live)));
   f.title = "the heap grew all along";
   f.of = "live heap";
   f.share = share_of(most->live, heap.live);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "analysis/quality.h"
+#include "analysis/wording.h"
 #include "base/units.h"
 
 namespace assay::analysis {
@@ -113,7 +114,8 @@ void add_stacks(const Quality& q, const StackShares& s, const char* which, Notes
   if (s.unresolved > kUnresolvedShare) {
     std::string where;
     if (&s == &q.on_cpu && !q.unresolved_modules.empty()) {
-      where = fmt::format(", most of it in {}", q.unresolved_modules[0].module);
+      const UnresolvedModule& worst = q.unresolved_modules[0];
+      where = fmt::format(", {} in {}", largest_part(worst.share / s.unresolved), worst.module);
     }
     notes.push_back({"symbols",
                      fmt::format("{} of {} time is in functions without a name{}",

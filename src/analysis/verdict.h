@@ -30,6 +30,7 @@ bool is_waiting_kind(std::string_view kind);
 struct Withheld {
   std::string why;
   std::string remedy;
+  bool rules_out_guess = false;  // nor can it be said what the verdict would be
 };
 // Why a verdict of this kind cannot be given; empty when it can.
 std::vector<Withheld> reasons_to_withhold(const Report& report, const std::string& kind);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "analysis/verdict.h"
+#include "analysis/wording.h"
 #include "base/units.h"
 #include "model/display_name.h"
 
@@ -69,7 +70,7 @@ std::string cpu_text(const Report& report) {
 std::string hottest_text(const Report& report) {
   for (const HotFunction& f : report.on_cpu.functions) {
     if (f.kind != CodeKind::marker && f.self_samples > 0) {
-      return fmt::format("; most of it in {} ({})", model::short_name(f.name),
+      return fmt::format("; {} in {} ({})", largest_part(f.self.share), model::short_name(f.name),
                          percent(f.self.share));
     }
   }
@@ -227,11 +228,14 @@ MaybeClaim lock(const Report& report) {
     if (one.waited_share >= kLockWaited && (!worst || one.total_ns > worst->total_ns)) worst = &one;
   }
   if (!worst) return {};
+  int64_t all_ns = 0;
+  for (const LockSummary& one : report.locks) all_ns += one.total_ns;
+  double part = static_cast<double>(worst->total_ns) / static_cast<double>(all_ns);
   return Claim{
       worst->allocator ? "allocator" : "lock",
-      fmt::format("Held back by a lock: {} of busy time is spent waiting for locks, most of it for "
-                  "the {} ({} waits, {} each on average).",
-                  percent(of(v.lock)), worst->name, format_count(worst->waits),
+      fmt::format("Held back by a lock: {} of busy time is spent waiting for locks, {} for the {} "
+                  "({} waits, {} each on average).",
+                  percent(of(v.lock)), largest_part(part), worst->name, format_count(worst->waits),
                   format_duration(worst->mean_ns)),
       confidence(of(v.lock), kLockShare),
       {fmt::format("lock waits {} of busy time", percent(of(v.lock))),

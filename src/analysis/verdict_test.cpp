@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/fake_server.h"
+#include "analysis/wording.h"
 
 namespace assay::analysis {
 namespace {
@@ -350,13 +351,13 @@ TEST(Verdict, Mixed) {
 
 // --- withheld ---
 
-void expect_withheld(const FakeServer& server, const std::string& why) {
+void expect_withheld(const FakeServer& server, const std::string& why, bool guessed = true) {
   Report report = server.report();
   EXPECT_EQ(report.verdict.kind, "withheld");
   EXPECT_THAT(report.verdict.sentence, HasSubstr(why));
   ASSERT_FALSE(report.verdict.remedies.empty());
   EXPECT_FALSE(report.verdict.remedies[0].empty());
-  EXPECT_FALSE(report.verdict.secondary.empty()) << "what it would have been";
+  EXPECT_EQ(report.verdict.secondary.empty(), !guessed) << "what it would have been";
   for (const Diagnosis& finding : report.findings) EXPECT_FALSE(finding.gain_upper_bound);
 }
 
@@ -426,7 +427,9 @@ TEST(Withheld, ImportedProfilesWithoutWaits) {
   server.run().edit().info.target = "cpu.pb.gz";
   EXPECT_NE(server.kind(), "withheld") << "an imported file that has both views is judged";
   server.run().edit().facts.push_back({"import", "waits", "absent"});
-  expect_withheld(server, "nothing of time off the CPU");
+  expect_withheld(server, "nothing of time off the CPU", false);
+  server.run().edit().facts.back() = {"import", "times", "absent"};
+  expect_withheld(server, "sums without times", false);
   EXPECT_THAT(server.report().verdict.next_command, Not(HasSubstr("cpu.pb.gz")));
 }
 TEST(Withheld, LostRecords) {
@@ -478,7 +481,21 @@ TEST(Withheld, LoadThatEndedEarly) {
 TEST(Withheld, EmptyRun) {
   FakeRun run;
   run.edit() = {};
-  EXPECT_EQ(analyse(run, {}).value().verdict.kind, "withheld");
+  Verdict verdict = analyse(run, {}).value().verdict;
+  EXPECT_EQ(verdict.kind, "withheld");
+  EXPECT_TRUE(verdict.secondary.empty()) << "nothing ran: nothing can be guessed";
+}
+// "Most" is more than half.
+TEST(Words, OfTheLargestPart) {
+  EXPECT_EQ(largest_part(0.51), "most of it");
+  EXPECT_EQ(largest_part(0.11), "the largest part");
+  FakeServer server;
+  for (int i = 0; i < 4; ++i) {
+    server.thread("w" + std::to_string(i), "w-*",
+                  {runs(below_loop({"first"}), 4), runs(below_loop({"second"}), 3),
+                   runs(below_loop({"third"}), 3), queues(10), waits(kTakeWork, 0.5)});
+  }
+  EXPECT_THAT(server.report().verdict.sentence, HasSubstr("the largest part in first"));
 }
 // A small helper that was built for debugging does not spoil the run of the server.
 TEST(Withheld, NotForAHelpersBuild) {

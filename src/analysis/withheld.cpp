@@ -74,9 +74,10 @@ bool add_import(const Report& report, std::vector<Withheld>& reasons) {
     reasons.push_back(
         {"the imported profile says nothing of time off the CPU: it shows where CPU time goes, "
          "not what holds the server back",
-         "record the server itself"});
+         "record the server itself", true});
   } else if (lacks("times")) {
-    reasons.push_back({"the imported profile has sums without times", "record the server itself"});
+    reasons.push_back(
+        {"the imported profile has sums without times", "record the server itself", true});
   }
   return !reasons.empty();
 }
@@ -112,7 +113,8 @@ std::vector<Withheld> reasons_to_withhold(const Report& report, const std::strin
   std::vector<Withheld> reasons;
   if (add_import(report, reasons)) return reasons;
   if (report.threads.empty() || v.window_s.value_or(0) < kShortest) {
-    reasons.push_back({"the window is too short or empty", "record for at least a few seconds"});
+    reasons.push_back(
+        {"the window is too short or empty", "record for at least a few seconds", true});
     return reasons;
   }
   add_build(report, reasons);
@@ -150,7 +152,8 @@ Verdict decide(const Report& report) {
   verdict.secondary.assign(found.begin() + 1, found.end());
   std::vector<Withheld> reasons = reasons_to_withhold(report, verdict.kind);
   if (!reasons.empty()) {
-    verdict.secondary = found;
+    bool no_guess = std::ranges::any_of(reasons, &Withheld::rules_out_guess);
+    verdict.secondary = no_guess ? std::vector<Claim>() : std::move(found);
     verdict.kind = "withheld";
     verdict.confidence = 0;
     verdict.numbers.clear();

@@ -80,7 +80,7 @@ class ReportCommand final : public Command {
   int write_page(std::unique_ptr<run::Reader> reader, const analysis::Report& report) const {
     auto index = view::RunIndex::make(std::move(reader), run_path_);
     if (!index) return print_error(index.error());
-    auto page = view::render_html(**index, report::render_json(report));
+    auto page = view::render_html(**index, (*index)->reader(), report::render_json(report));
     return page ? write(*page) : print_error(page.error());
   }
 

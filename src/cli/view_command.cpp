@@ -36,11 +36,17 @@ class ViewCommand final : public Command {
   }
 
   int run(const Invocation&) override {
-    std::vector<std::unique_ptr<view::RunIndex>> runs;
+    std::vector<std::unique_ptr<view::OpeningRun>> runs;
     for (const std::string& path : paths_) {
-      auto run = view::RunIndex::open(path);
+      auto run = view::OpeningRun::start(path);
       if (!run) return print_error(run.error());
       runs.push_back(std::move(*run));
+    }
+    // What is wrong with most runs shows in this time; a large one is served while it is read.
+    constexpr std::chrono::milliseconds kPatience{1'000};
+    for (const auto& run : runs) {
+      if (!run->wait_for(kPatience)) break;
+      if (auto index = run->index(); !index) return print_error(index.error());
     }
     auto token = view::new_token();
     if (!token) return print_error(token.error());
@@ -63,7 +69,10 @@ class ViewCommand final : public Command {
     if (!no_browser_) open_browser((*server)->url());
     say(stderr, "Serving until Ctrl-C.\n");
     (*server)->run();
-    return kDone;
+    // Nothing is left to be written, and the report of a large run that is being worked out would
+    // hold up the end for as long as it takes.
+    fflush(nullptr);
+    ::_exit(kDone);
   }
 
  private:

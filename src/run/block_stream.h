@@ -41,6 +41,11 @@ class BlockStream {
   Result<void> start(const TimeRange& range, std::optional<uint32_t> process = std::nullopt);
   Result<bool> next();  // false at the end
   const std::vector<Row>& rows() const { return rows_; }
+  // Takes the block's rows and leaves `spare`, whose memory the next block uses.
+  std::vector<Row> exchange_rows(std::vector<Row> spare) {
+    rows_.swap(spare);
+    return spare;
+  }
 
  private:
   Result<void> check_rows(int64_t block) const;

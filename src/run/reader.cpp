@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "run/block_stream.h"
+#include "run/blocks_ahead.h"
 #include "run/load_contents.h"
 #include "run/open_file.h"
 #include "run/sqlite.h"
@@ -12,10 +13,23 @@ namespace {
 
 class FileReader : public Reader {
  public:
-  FileReader(Database database, Contents contents)
-      : database_(std::move(database)), contents_(std::move(contents)) {}
+  FileReader(std::string path, Database database, std::shared_ptr<const Contents> contents)
+      : path_(std::move(path)), database_(std::move(database)), contents_(std::move(contents)) {}
 
-  const Contents& contents() const override { return contents_; }
+  const Contents& contents() const override { return *contents_; }
+
+  Result<std::unique_ptr<Reader>> twin() const override {
+    auto database = open_run_file(path_);
+    if (!database) return std::unexpected(database.error());
+    return std::make_unique<FileReader>(path_, std::move(*database), contents_);
+  }
+
+  Result<uint64_t> row_count() const override {
+    auto rows = database_.query_int(
+        "SELECT (SELECT total(count) FROM sample_block) + (SELECT total(count) FROM wait_block)");
+    if (!rows) return damaged(database_.path(), rows.error().what);
+    return static_cast<uint64_t>(std::max<int64_t>(0, *rows));
+  }
 
   Result<void> for_each_sample(
       const TimeRange& range,
@@ -59,13 +73,16 @@ class FileReader : public Reader {
   template <class Row>
   Result<void> for_each(const TimeRange& range,
                         const std::function<void(const Row&)>& visit) const {
-    BlockStream<Row> blocks(database_, contents_);
-    if (auto started = blocks.start(range); !started) return started;
+    BlockStream<Row> stream(database_, *contents_);
+    if (auto started = stream.start(range); !started) return started;
+    BlocksAhead<Row> blocks(stream);
     while (true) {
-      auto more = blocks.next();
-      if (!more) return std::unexpected(more.error());
-      if (!*more) return {};
-      for (const Row& row : blocks.rows()) {
+      if (range.stop && *range.stop)
+        return fail("reading was stopped: nobody waits for the answer");
+      auto rows = blocks.next();
+      if (!rows) return std::unexpected(rows.error());
+      if (*rows == nullptr) return {};
+      for (const Row& row : **rows) {
         if (in_range(row, range)) visit(row);
       }
     }
@@ -83,7 +100,7 @@ class FileReader : public Reader {
       if (!row) return damaged(database_.path(), row.error().what);
       if (!*row) break;
       uint64_t series = static_cast<uint64_t>(statement->i64(0));
-      if (series >= contents_.series.size()) {
+      if (series >= contents_->series.size()) {
         return damaged(database_.path(), "a point belongs to no series");
       }
       points_.push_back({{static_cast<uint32_t>(series)}, statement->i64(1), statement->i64(2)});
@@ -96,8 +113,9 @@ class FileReader : public Reader {
     return {};
   }
 
+  std::string path_;
   Database database_;
-  Contents contents_;
+  std::shared_ptr<const Contents> contents_;
   mutable std::vector<model::Point> points_;  // loaded on the first call of points()
   mutable bool points_loaded_ = false;
 };
@@ -109,7 +127,8 @@ Result<std::unique_ptr<Reader>> Reader::open(const std::string& path) {
   if (!database) return std::unexpected(database.error());
   auto contents = load_contents(*database);
   if (!contents) return std::unexpected(contents.error());
-  return std::make_unique<FileReader>(std::move(*database), std::move(*contents));
+  return std::make_unique<FileReader>(path, std::move(*database),
+                                      std::make_shared<const Contents>(std::move(*contents)));
 }
 
 }  // namespace assay::run

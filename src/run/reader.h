@@ -2,11 +2,14 @@
 //
 // The small tables are loaded whole at open(); samples and waits are streamed block by block, so a
 // large run needs no more memory than its largest block and its stack tree.
-// Threads: const calls may run concurrently on different Readers, not on one.
+// Threads: const calls may run concurrently on different Readers (twin() makes another of the same
+// run), not on one. A long stream is decoded ahead on a thread of its own; rows are visited on the
+// caller's.
 // Failures: a missing, truncated, corrupt, foreign or newer file is an Error that says which; a
 // block that fails its checks ends the stream with an Error naming it.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -56,6 +59,8 @@ struct Contents {
 struct TimeRange {
   TimeNs begin_ns = INT64_MIN;
   TimeNs end_ns = INT64_MAX;
+  // Once it is true the stream ends at its next block, with an Error. Null: read to the end.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 class Reader {
@@ -64,6 +69,11 @@ class Reader {
   virtual ~Reader() = default;
 
   virtual const Contents& contents() const = 0;
+  // Another reader of the same run, for another thread: it shares contents() and streams by itself.
+  // Null: this reader has none.
+  virtual Result<std::unique_ptr<Reader>> twin() const { return nullptr; }
+  // Samples and waits, by what the blocks say of themselves.
+  virtual Result<uint64_t> row_count() const = 0;
   virtual Result<void> for_each_sample(
       const TimeRange& range, const std::function<void(const model::Sample&)>& visit) const = 0;
   virtual Result<void> for_each_wait(

@@ -49,6 +49,69 @@ std::unique_ptr<Reader> open_or_die(const std::string& path) {
   return reader ? std::move(*reader) : nullptr;
 }
 
+// More blocks than are read without a thread of their own.
+void write_many_blocks(const std::string& path) {
+  auto writer = *Writer::create(path, fixture_info(), true);
+  add_fixture_tables(*writer);
+  for (int block = 0; block < 20; ++block) {
+    for (int i = 0; i < 100; ++i) {
+      TimeNs time = kFixtureBegin + block * kNsPerSecond + i * kNsPerMs;
+      writer->add_sample({time, {0}, {1}, 1'000, 0});
+    }
+    ASSERT_TRUE(writer->flush(kFixtureBegin + (block + 1) * kNsPerSecond));
+  }
+  model::RunInfo info = fixture_info();
+  info.window_end_ns = kFixtureBegin + 20 * kNsPerSecond;
+  info.finished = true;
+  ASSERT_TRUE(writer->finish(info));
+}
+
+TEST(ReaderStreams, ALongOneKeepsItsOrder) {
+  ScratchDirectory scratch;
+  write_many_blocks(scratch.file("a.assay"));
+  auto reader = open_or_die(scratch.file("a.assay"));
+  ASSERT_TRUE(reader);
+  EXPECT_EQ(*reader->row_count(), 2'000u);
+  for (int again = 0; again < 3; ++again) {
+    std::vector<model::Sample> rows = all_samples(*reader);
+    ASSERT_EQ(rows.size(), 2'000u);
+    EXPECT_TRUE(std::is_sorted(rows.begin(), rows.end(),
+                               [](const auto& a, const auto& b) { return a.time < b.time; }));
+  }
+}
+
+TEST(ReaderStreams, EndEarlyWhenTold) {
+  ScratchDirectory scratch;
+  write_many_blocks(scratch.file("a.assay"));
+  auto reader = open_or_die(scratch.file("a.assay"));
+  ASSERT_TRUE(reader);
+  std::atomic<bool> stop = false;
+  TimeRange all;
+  all.stop = &stop;
+  int rows = 0;
+  auto done = reader->for_each_sample(all, [&](const model::Sample&) {
+    if (++rows == 750) stop = true;
+  });
+  EXPECT_FALSE(done);
+  EXPECT_GE(rows, 750);
+  EXPECT_LE(rows, 850) << "at the end of its block";
+}
+
+TEST(ReaderStreams, OfATwinRunBesideTheFirst) {
+  ScratchDirectory scratch;
+  write_many_blocks(scratch.file("a.assay"));
+  auto reader = open_or_die(scratch.file("a.assay"));
+  ASSERT_TRUE(reader);
+  auto twin = reader->twin();
+  ASSERT_TRUE(twin && *twin);
+  EXPECT_EQ(&(*twin)->contents(), &reader->contents());
+  size_t seen = 0;
+  std::thread other([&] { seen = all_samples(**twin).size(); });
+  EXPECT_EQ(all_samples(*reader).size(), 2'000u);
+  other.join();
+  EXPECT_EQ(seen, 2'000u);
+}
+
 TEST(RunRoundTrip, EveryTableComesBack) {
   ScratchDirectory scratch;
   write_fixture_run(scratch.file("a.assay"));

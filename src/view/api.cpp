@@ -61,42 +61,56 @@ Response order(RunIndex& run, const Selection& selection, const Parameters& para
               kBinary);
 }
 
-Response source(const RunIndex& run, const Parameters& parameters) {
+Response source(const RunIndex& run, const run::Reader& reader, const Parameters& parameters) {
   auto file = parameters.find("file");
   if (file == parameters.end()) return refusal(400, "parameter file is missing");
   auto from = number(parameters, "from", 1, 1, INT32_MAX);
   if (!from) return refusal(400, from.error().what);
   auto to = number(parameters, "to", *from + 200, *from, *from + 5'000);
   if (!to) return refusal(400, to.error().what);
-  auto body =
-      source_json(run, file->second, static_cast<uint32_t>(*from), static_cast<uint32_t>(*to));
+  auto body = source_json(run, reader, file->second, static_cast<uint32_t>(*from),
+                          static_cast<uint32_t>(*to));
   if (!body) return refusal(404, body.error().what);
   return made(std::move(body), kJson);
 }
 
-Response exported(const RunIndex& run, const Parameters& parameters) {
-  auto part = export_part(run, parameters);
+Response exported(const RunIndex& run, const run::Reader& reader, const Parameters& parameters) {
+  auto part = export_part(run, reader, parameters);
   if (!part) return refusal(400, part.error().text());
   Response response = made(std::move(part->bytes), kBinary);
   response.file_name = part->file_name;
   return response;
 }
 
-Response html(RunIndex& run) {
-  auto report = run.report_json();
+Response html(RunIndex& run, const run::Reader& reader) {
+  auto report = run.report_json(reader);
   if (!report) return refusal(500, report.error().text());
-  Response response = made(render_html(run, *report), "text/html; charset=utf-8");
+  Response response = made(render_html(run, reader, *report), "text/html; charset=utf-8");
   response.file_name = "assay.html";
   return response;
 }
 
 }  // namespace
 
-Response Api::runs_json() const {
+Response Api::runs_json(const Parameters& parameters) const {
+  // Long enough that a page need not ask often, short enough that it can show progress.
+  constexpr std::chrono::milliseconds kPatience{250};
+  if (parameters.contains("wait")) {
+    for (const auto& run : runs_) {
+      if (!run->wait_for(kPatience)) break;
+    }
+  }
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (size_t i = 0; i < runs_.size(); ++i) {
     const std::string& path = runs_[i]->path();
-    list.push_back({{"id", i}, {"name", path.substr(path.rfind('/') + 1)}, {"path", path}});
+    bool ended = runs_[i]->wait_for(std::chrono::milliseconds(0));
+    auto index = ended ? runs_[i]->index() : Result<RunIndex*>(nullptr);
+    list.push_back({{"id", i},
+                    {"name", path.substr(path.rfind('/') + 1)},
+                    {"path", path},
+                    {"ready", ended && index.has_value()},
+                    {"progress", runs_[i]->progress()},
+                    {"error", index ? "" : index.error().text()}});
   }
   return made(list.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace), kJson);
 }
@@ -110,7 +124,9 @@ Response Api::handle(const Request& request) {
   std::string query = mark < request.target.size() ? request.target.substr(mark + 1) : "";
   if (request.method == "POST") query += "&" + request.body;
   if (path == "/") return made(std::string(page_html()), "text/html; charset=utf-8");
-  if (path == "/api/runs") return runs_json();
+  auto parameters = parse_query(query);
+  if (!parameters) return refusal(400, parameters.error().what);
+  if (path == "/api/runs") return runs_json(*parameters);
   constexpr std::string_view kPrefix = "/api/runs/";
   if (!path.starts_with(kPrefix)) return refusal(404, "nothing is served here");
   std::string_view rest = std::string_view(path).substr(kPrefix.size());
@@ -119,24 +135,36 @@ Response Api::handle(const Request& request) {
   if (status != std::errc() || id >= runs_.size()) return refusal(404, "there is no such run");
   rest.remove_prefix(static_cast<size_t>(end - rest.data()));
   if (!rest.starts_with('/')) return refusal(404, "nothing is served here");
-  auto parameters = parse_query(query);
-  if (!parameters) return refusal(400, parameters.error().what);
-  std::string what(rest.substr(1));
-  // Laid out once and never changed: it can be answered beside a question that reads the run.
-  if (what == "tree") return made(tree_columns(*runs_[id]), kBinary);
-  auto held = runs_[id]->lock();
-  return answer(*runs_[id], what, *parameters);
+  auto run = runs_[id]->index();
+  if (!run) return refusal(500, run.error().text());
+  return answer_kept(**run, std::string(rest.substr(1)), path + "?" + query, request, *parameters);
 }
 
-Response Api::answer(RunIndex& run, const std::string& what, const Parameters& parameters) {
+Response Api::answer_kept(RunIndex& run, const std::string& what, const std::string& question,
+                          const Request& request, const Parameters& parameters) {
+  // Laid out once and never changed.
   if (what == "meta") return made(meta_json(run), kJson);
-  if (what == "report") return made(run.report_json(), kJson);
-  if (what == "series") return made(series_columns(run, kMostPoints), kBinary);
-  if (what == "source") return source(run, parameters);
-  if (what == "html") return html(run);
-  if (what == "export") return exported(run, parameters);
+  if (what == "tree") return made(tree_columns(run), kBinary);
+  if (auto known = kept_.find(question)) return made(std::move(*known), kBinary);
+  auto lease = run.borrow();
+  if (request.gone && *request.gone) return refusal(503, "nobody waits for the answer");
+  Response response = answer(run, what, parameters, lease.reader(), request.gone.get());
+  bool is_columns = response.status == 200 && response.type == kBinary;
+  if (is_columns && response.file_name.empty()) kept_.keep(question, response.body);
+  return response;
+}
+
+Response Api::answer(RunIndex& run, const std::string& what, const Parameters& parameters,
+                     const run::Reader& reader, const std::atomic<bool>* gone) {
+  if (what == "report") return made(run.report_json(reader), kJson);
+  if (what == "series") return made(series_columns(run, reader, kMostPoints), kBinary);
+  if (what == "source") return source(run, reader, parameters);
+  if (what == "html") return html(run, reader);
+  if (what == "export") return exported(run, reader, parameters);
   auto ask = asked(run, parameters, what == "cells" ? 1 : 600);
   if (!ask) return refusal(400, ask.error().what);
+  ask->selection.reader = &reader;
+  ask->selection.stop = gone;
   if (what == "cells") return made(cell_columns(run, ask->selection, ask->shape), kBinary);
   if (what == "heat" || what == "lanes") {
     ask->shape.by_thread = what == "lanes";
@@ -145,6 +173,7 @@ Response Api::answer(RunIndex& run, const std::string& what, const Parameters& p
   if (what == "order") return order(run, ask->selection, parameters);
   if (what == "waits") return made(wait_columns(run, ask->selection, kMostTableRows), kBinary);
   if (what == "locks") return made(lock_columns(run, ask->selection, kMostTableRows), kBinary);
+  if (what == "heap") return made(heap_columns(run, ask->selection), kBinary);
   if (what == "lines") return made(line_columns(run, ask->selection), kBinary);
   return refusal(404, "nothing is served here");
 }

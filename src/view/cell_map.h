@@ -20,7 +20,8 @@ class CellMap {
  public:
   static constexpr uint64_t kFree = UINT64_MAX;
 
-  CellMap() : cells_(1 << 10) {}
+  // `room` cells at first, a power of two.
+  explicit CellMap(size_t room = 1 << 10) : cells_(room) {}
 
   void add(uint64_t key, int64_t ns, uint64_t count) {
     if (used_ * 2 >= cells_.size()) grow();
@@ -33,6 +34,11 @@ class CellMap {
     cell.count += count;
   }
   size_t size() const { return used_; }
+  // Keeps its room for as many again.
+  void clear() {
+    std::fill(cells_.begin(), cells_.end(), Cell{});
+    used_ = 0;
+  }
 
   // By key, ascending.
   std::vector<Cell> sorted() const {

@@ -1,6 +1,7 @@
 // cell_columns() and timeline_columns(): time by bin, thread, state and node.
 #include <array>
 
+#include "view/bins.h"
 #include "view/cell_map.h"
 #include "view/columns.h"
 #include "view/queries.h"
@@ -90,28 +91,66 @@ std::string columns_of(const std::vector<Cell>& rows, std::string_view kind,
   return table.finish();
 }
 
-// add(bin, thread, state, node, ns, count) of every sample and every piece of a wait.
+// Where waits that began before the selection count as waits: in it, or in what lies before it.
+enum class Carried { counted, counted_before };
+
+// add(bin, thread, state, node, ns, count) of every sample and every piece of a wait, by reading
+// the rows.
 template <class Add>
-Result<void> for_each_cell(RunIndex& run, const Selection& selection, uint32_t bins,
-                           const Add& add) {
-  run::TimeRange range{selection.begin_ns, selection.end_ns};
-  auto status = run.reader().for_each_sample(range, [&](const model::Sample& sample) {
-    if (sample.thread.value >= run.contents().threads.size()) return;
-    NodeIndex node = run.node_of(sample.stack);
-    if (!selection.has_thread(sample.thread) || !selection.has_node(node)) return;
-    add(bin_of(selection, bins, sample.time), sample.thread, run.running_state(sample.stack), node,
-        sample.weight_ns, 1);
-  });
+Result<void> read_cells(RunIndex& run, const Selection& selection, uint32_t bins, Carried carried,
+                        const Add& add) {
+  Bins parts(selection.begin_ns, selection.end_ns, bins);
+  auto status =
+      selection.rows(run).for_each_sample(selection.range(), [&](const model::Sample& sample) {
+        if (sample.thread.value >= run.contents().threads.size()) return;
+        NodeIndex node = run.node_of(sample.stack);
+        if (!selection.has_thread(sample.thread) || !selection.has_node(node)) return;
+        add(parts.of(sample.time), sample.thread, run.running_state(sample.stack), node,
+            sample.weight_ns, 1);
+      });
   if (!status) return status;
   return walk_waits(run, selection, [&](const Piece& piece) {
     if (piece.state == kRunning || !selection.has_node(piece.node)) return;
     // In the bin where it begins; the run-queue part of a wait is no wait of its own.
     uint64_t count = piece.begin_ns == piece.wait_begin_ns ? 1 : 0;
-    for_each_bin(selection, bins, piece.begin_ns, piece.end_ns, [&](uint32_t bin, int64_t ns) {
+    if (carried == Carried::counted_before && piece.wait &&
+        piece.wait->start < selection.begin_ns) {
+      count = 0;
+    }
+    parts.cut(piece.begin_ns, piece.end_ns, [&](uint32_t bin, int64_t ns) {
       add(bin, piece.thread, piece.state, piece.node, ns, count);
       count = 0;
     });
   });
+}
+
+// The same in one bin, adding up whole slices where the run has sums of them: only what lies
+// between them and the ends of the range is read.
+template <class Add>
+Result<void> sum_cells(RunIndex& run, const Selection& selection, const Add& add) {
+  const SliceSums* sums = run.sums();
+  Selection edge = selection;
+  if (sums == nullptr) return read_cells(run, edge, 1, Carried::counted, add);
+  bool from_begin = selection.begin_ns <= sums->border(0);
+  uint32_t first = from_begin ? 0 : sums->slice_of(selection.begin_ns) + 1;
+  uint32_t last = selection.end_ns >= sums->border(sums->count())
+                      ? sums->count()
+                      : sums->slice_of(selection.end_ns);
+  if (first >= last) return read_cells(run, edge, 1, Carried::counted, add);
+  if (!from_begin) {
+    edge.end_ns = sums->border(first);
+    if (auto read = read_cells(run, edge, 1, Carried::counted, add); !read) return read;
+  }
+  sums->for_each(
+      first, last, [&](model::ThreadId thread) { return selection.has_thread(thread); },
+      [&](uint32_t, model::ThreadId thread, ThreadState state, NodeIndex node, int64_t ns,
+          uint64_t count) {
+        if (selection.has_node(node)) add(0, thread, state, node, ns, count);
+      });
+  edge.begin_ns = sums->border(last);
+  edge.end_ns = selection.end_ns;
+  if (edge.begin_ns >= edge.end_ns) return {};
+  return read_cells(run, edge, 1, Carried::counted_before, add);
 }
 
 }  // namespace
@@ -120,50 +159,103 @@ Result<std::string> cell_columns(RunIndex& run, const Selection& selection,
                                  const CellShape& shape) {
   if (shape.bins == 1 && !shape.by_thread && shape.most_rows == SIZE_MAX) {
     NodeSums sums(run.node_count());
-    auto status =
-        for_each_cell(run, selection, 1,
-                      [&](uint32_t, model::ThreadId, ThreadState state, NodeIndex node, int64_t ns,
-                          uint64_t count) { sums.add(state, node, ns, count); });
+    auto status = sum_cells(run, selection,
+                            [&](uint32_t, model::ThreadId, ThreadState state, NodeIndex node,
+                                int64_t ns, uint64_t count) { sums.add(state, node, ns, count); });
     if (!status) return std::unexpected(status.error());
     return columns_of(sums.rows(), "cells", selection, run, shape);
   }
   CellMap map;
-  bool full = false;
+  std::atomic<bool> full = false;  // the rest need not be read
+  Selection limited = selection;
+  if (shape.most_rows != SIZE_MAX) limited.stop = &full;
   auto add = [&](uint32_t bin, model::ThreadId thread, ThreadState state, NodeIndex node,
                  int64_t ns, uint64_t count) {
-    full = full || map.size() > shape.most_rows;
+    if (map.size() > shape.most_rows) full = true;
     if (!full) map.add(key_of(bin, shape.by_thread ? thread.value : 0, state, node), ns, count);
   };
-  auto status = for_each_cell(run, selection, shape.bins, add);
-  if (!status) return std::unexpected(status.error());
+  auto status = shape.bins == 1 ? sum_cells(run, limited, add)
+                                : read_cells(run, limited, shape.bins, Carried::counted, add);
   if (full) return std::string();
+  if (!status) return std::unexpected(status.error());
   return columns_of(map.sorted(), "cells", selection, run, shape);
 }
 
-Result<std::string> timeline_columns(RunIndex& run, const Selection& selection,
-                                     const CellShape& shape) {
-  CellMap map;
-  auto add = [&](uint32_t bin, model::ThreadId thread, ThreadState state, int64_t ns) {
-    map.add(key_of(bin, shape.by_thread ? thread.value : 0, state, 0), ns, 0);
-  };
+namespace {
+
+using Moments = std::function<void(uint32_t bin, model::ThreadId, ThreadState, int64_t ns)>;
+
+Result<void> read_timeline(RunIndex& run, const Selection& selection, uint32_t bins,
+                           const Moments& add) {
+  Bins parts(selection.begin_ns, selection.end_ns, bins);
   bool by_samples = !run.has_waits() || !selection.nodes.empty();
   if (by_samples) {
-    run::TimeRange range{selection.begin_ns, selection.end_ns};
-    auto status = run.reader().for_each_sample(range, [&](const model::Sample& sample) {
-      if (sample.thread.value >= run.contents().threads.size()) return;
-      if (!selection.has_thread(sample.thread) || !selection.has_node(run.node_of(sample.stack))) {
-        return;
-      }
-      add(bin_of(selection, shape.bins, sample.time), sample.thread, kRunning, sample.weight_ns);
-    });
+    auto status =
+        selection.rows(run).for_each_sample(selection.range(), [&](const model::Sample& sample) {
+          if (sample.thread.value >= run.contents().threads.size()) return;
+          if (!selection.has_thread(sample.thread) ||
+              !selection.has_node(run.node_of(sample.stack))) {
+            return;
+          }
+          add(parts.of(sample.time), sample.thread, kRunning, sample.weight_ns);
+        });
+    if (!status) return status;
+  }
+  return walk_waits(run, selection, [&](const Piece& piece) {
+    if (!selection.has_node(piece.node)) return;
+    parts.cut(piece.begin_ns, piece.end_ns,
+              [&](uint32_t bin, int64_t ns) { add(bin, piece.thread, piece.state, ns); });
+  });
+}
+
+bool is_whole(const RunIndex& run, const Selection& selection) {
+  return selection.begin_ns <= run.begin_ns() && selection.end_ns >= run.end_ns();
+}
+
+// From the sums of a large run, where they have these bins; false where they do not.
+bool sum_timeline(const RunIndex& run, const Selection& selection, uint32_t bins,
+                  const Moments& add) {
+  const SliceSums* moments = run.moments();
+  if (moments == nullptr || moments->width() != 1 || moments->count() % bins != 0 ||
+      !is_whole(run, selection) || !selection.nodes.empty()) {
+    return false;
+  }
+  uint32_t each = moments->count() / bins;
+  moments->for_each(
+      0, moments->count(), [&](model::ThreadId thread) { return selection.has_thread(thread); },
+      [&](uint32_t slice, model::ThreadId thread, ThreadState state, NodeIndex, int64_t ns,
+          uint64_t) { add(slice / each, thread, state, ns); });
+  return true;
+}
+
+// Of chosen functions in a large run: by slice, since reading all of it takes too long to look at.
+bool sum_found(const RunIndex& run, const Selection& selection, const Moments& add) {
+  const SliceSums* sums = run.sums();
+  if (sums == nullptr || selection.nodes.empty() || !is_whole(run, selection)) return false;
+  sums->for_each(
+      0, sums->count(), [&](model::ThreadId thread) { return selection.has_thread(thread); },
+      [&](uint32_t slice, model::ThreadId thread, ThreadState state, NodeIndex node, int64_t ns,
+          uint64_t) {
+        if (selection.has_node(node)) add(slice, thread, state <= kKernel ? kRunning : state, ns);
+      });
+  return true;
+}
+
+}  // namespace
+
+Result<std::string> timeline_columns(RunIndex& run, const Selection& selection,
+                                     const CellShape& wanted) {
+  CellMap map;
+  CellShape shape = wanted;
+  Moments add = [&](uint32_t bin, model::ThreadId thread, ThreadState state, int64_t ns) {
+    map.add(key_of(bin, shape.by_thread ? thread.value : 0, state, 0), ns, 0);
+  };
+  if (sum_found(run, selection, add)) {
+    shape.bins = run.sums()->count();
+  } else if (!sum_timeline(run, selection, shape.bins, add)) {
+    auto status = read_timeline(run, selection, shape.bins, add);
     if (!status) return std::unexpected(status.error());
   }
-  auto status = walk_waits(run, selection, [&](const Piece& piece) {
-    if (!selection.has_node(piece.node)) return;
-    for_each_bin(selection, shape.bins, piece.begin_ns, piece.end_ns,
-                 [&](uint32_t bin, int64_t ns) { add(bin, piece.thread, piece.state, ns); });
-  });
-  if (!status) return std::unexpected(status.error());
   return columns_of(map.sorted(), "timeline", selection, run, shape);
 }
 

@@ -95,21 +95,24 @@ std::string_view page_html() {
   return {assay_page_begin, static_cast<size_t>(assay_page_end - assay_page_begin)};
 }
 
-Result<std::string> render_html(RunIndex& run, const std::string& report_json) {
+Result<std::string> render_html(RunIndex& run, const run::Reader& reader,
+                                const std::string& report_json) {
   auto all = select(run, {});
   if (!all) return std::unexpected(all.error());
+  all->reader = &reader;
   std::string bundle;
   put_part(bundle, "meta", meta_json(run));
   put_part(bundle, "report", report_json);
   put_part(bundle, "tree", tree_columns(run));
-  std::array<std::pair<std::string_view, Result<std::string>>, 7> parts{
+  std::array<std::pair<std::string_view, Result<std::string>>, 8> parts{
       {{"cells", fitting_cells(run, *all)},
        {"lanes", timeline_columns(run, *all, {lane_bins(run), true, SIZE_MAX})},
        {"waits", wait_columns(run, *all, 500)},
        {"locks", lock_columns(run, *all, 500)},
        {"lines", line_columns(run, *all)},
+       {"heap", heap_columns(run, *all)},
        {"source", hot_source_json(run, *all)},
-       {"series", series_columns(run, kMostPoints)}}};
+       {"series", series_columns(run, reader, kMostPoints)}}};
   for (const auto& [name, part] : parts) {
     if (!part) return std::unexpected(part.error());
     put_part(bundle, name, *part);

@@ -42,7 +42,7 @@ struct Shared {
   Handler handler;
   uint16_t port = 0;
   std::atomic<size_t> connections{0};
-  asio::thread_pool workers{2};
+  asio::thread_pool workers{4};
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -82,15 +82,29 @@ class Connection : public std::enable_shared_from_this<Connection> {
                  target[token.size() + 1] == '/' &&
                  same_text(target.substr(1, token.size()), token);
     if (!known) return refuse(403, "the address of the page has a secret part; this is not it\n");
+    auto gone = std::make_shared<std::atomic<bool>>(false);
     Request request{std::string(message.method_string()),
-                    std::string(target.substr(token.size() + 1)), message.body()};
+                    std::string(target.substr(token.size() + 1)), message.body(), gone};
     stream_.expires_never();  // while it is being answered
+    watch_for_close(gone);
     asio::post(shared_.workers, [self = shared_from_this(), request = std::move(request)]() {
       Response response = self->shared_.handler(request);
       asio::post(self->stream_.get_executor(), [self, response = std::move(response)]() mutable {
         self->write(std::move(response));
       });
     });
+  }
+
+  // A page that has asked for something else closes the connection; nobody sends a second request
+  // before the first is answered. Ended by write().
+  void watch_for_close(const std::shared_ptr<std::atomic<bool>>& gone) {
+    stream_.socket().async_wait(tcp::socket::wait_read,
+                                [self = shared_from_this(), gone](beast::error_code error) {
+                                  if (error) return;
+                                  beast::error_code failed;
+                                  bool nothing = self->stream_.socket().available(failed) == 0;
+                                  if (failed || nothing) *gone = true;
+                                });
   }
 
   void refuse(int status, const char* text) {
@@ -102,6 +116,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void write(Response response) {
+    beast::error_code ignored;
+    stream_.socket().cancel(ignored);
     message_.emplace(static_cast<http::status>(response.status), version_);
     message_->set(http::field::content_type, response.type);
     message_->set(http::field::cache_control, "no-store");

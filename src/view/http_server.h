@@ -4,7 +4,8 @@
 // bound to, so that no other site's page can reach it under its own name. No file is ever opened by
 // a path from a request. Bounds: header and body size, time to send a request and to take an
 // answer, connections at once.
-// In: a handler, called on worker threads with the target that follows the token. Out: answers with
+// In: a handler, called on worker threads with the target that follows the token, and told when the
+// asker closes the connection meanwhile. Out: answers with
 // headers that let the page reach nothing but this server. Threads: run() blocks; stop() may be
 // called from any thread and from a signal (SIGINT, SIGTERM while run() runs).
 // Failures: start() says why a port cannot be had; errors of one connection end that connection.

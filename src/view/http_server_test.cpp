@@ -63,15 +63,59 @@ class Served {
   static std::string token() { return "0123456789abcdef0123456789abcdef"; }
 
  private:
-  static std::vector<std::unique_ptr<RunIndex>> runs() {
-    std::vector<std::unique_ptr<RunIndex>> list;
-    list.push_back(*RunIndex::make(std::make_unique<analysis::FakeRun>(), "/x/empty.assay"));
+  static std::vector<std::unique_ptr<OpeningRun>> runs() {
+    std::vector<std::unique_ptr<OpeningRun>> list;
+    list.push_back(std::make_unique<OpeningRun>(
+        *RunIndex::make(std::make_unique<analysis::FakeRun>(), "/x/empty.assay")));
     return list;
   }
   Api api_;
   std::unique_ptr<HttpServer> server_;
   std::thread thread_;
 };
+
+// A page that asks for something else closes the connection; the work for it is told.
+TEST(HttpServer, TellsTheHandlerThatTheAskerHasGone) {
+  std::atomic<int> asked = 0, withdrawn = 0;
+  ServerOptions options;
+  options.token = "0123456789abcdef0123456789abcdef";
+  options.stop_on_signals = false;
+  auto server = std::move(*HttpServer::start(options, [&](const Request& request) {
+    ++asked;
+    for (int look = 0; look < 1'000 && !*request.gone; ++look) ::usleep(10'000);
+    if (*request.gone) ++withdrawn;
+    return Response{};
+  }));
+  std::thread thread([&] { server->run(); });
+  int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(server->port());
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  std::string text = "GET /" + options.token +
+                     "/api/runs HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(server->port()) +
+                     "\r\n\r\n";
+  ASSERT_EQ(::send(fd, text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+  while (asked == 0) ::usleep(1'000);
+  EXPECT_EQ(withdrawn, 0);
+  ::close(fd);
+  for (int look = 0; look < 500 && withdrawn == 0; ++look) ::usleep(10'000);
+  EXPECT_EQ(withdrawn, 1);
+  server->stop();
+  thread.join();
+}
+
+TEST(AnswerCache, KeepsTheLastWithinItsRoom) {
+  AnswerCache cache(1'000);
+  for (int i = 0; i < 20; ++i) cache.keep("q" + std::to_string(i), std::string(100, 'a'));
+  EXPECT_FALSE(cache.find("q0"));
+  ASSERT_TRUE(cache.find("q19"));
+  EXPECT_EQ(cache.find("q19")->size(), 100u);
+  cache.keep("large", std::string(900, 'b'));
+  EXPECT_FALSE(cache.find("large")) << "it would push out all others";
+  EXPECT_TRUE(cache.find("q19"));
+}
 
 std::string status_of(const std::string& answer) {
   return answer.size() < 12 ? "none" : answer.substr(9, 3);
@@ -191,7 +235,7 @@ TEST(Html, HoldsItsDataAndAsksNobody) {
   auto run = *RunIndex::make(std::move(fake), "/x/<b>.assay");
   auto report = run->report_json();
   ASSERT_TRUE(report);
-  auto page = render_html(*run, *report);
+  auto page = render_html(*run, run->reader(), *report);
   ASSERT_TRUE(page);
   EXPECT_EQ(page->find("alert(1)"), page->npos);
   EXPECT_NE(page->find("connect-src 'none'"), page->npos);

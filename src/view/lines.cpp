@@ -187,14 +187,15 @@ std::vector<std::string> lines_on_disk(const std::string& file) {
 Result<LineTable> measured_lines(RunIndex& run, const Selection& selection) {
   const run::Contents& contents = run.contents();
   std::vector<int64_t> cpu_ns(contents.stacks.size()), off_ns(contents.stacks.size());
-  run::TimeRange range{selection.begin_ns, selection.end_ns};
-  auto status = run.reader().for_each_sample(range, [&](const model::Sample& sample) {
-    if (sample.thread.value >= contents.threads.size() || sample.stack.value >= cpu_ns.size() ||
-        !selection.has_thread(sample.thread) || !selection.has_node(run.node_of(sample.stack))) {
-      return;
-    }
-    cpu_ns[sample.stack.value] += sample.weight_ns;
-  });
+  auto status =
+      selection.rows(run).for_each_sample(selection.range(), [&](const model::Sample& sample) {
+        if (sample.thread.value >= contents.threads.size() || sample.stack.value >= cpu_ns.size() ||
+            !selection.has_thread(sample.thread) ||
+            !selection.has_node(run.node_of(sample.stack))) {
+          return;
+        }
+        cpu_ns[sample.stack.value] += sample.weight_ns;
+      });
   if (!status) return std::unexpected(status.error());
   status = walk_waits(run, selection, [&](const Piece& piece) {
     if (!piece.wait || piece.state < kFirstBlocked || !selection.has_node(piece.node)) return;
@@ -222,15 +223,15 @@ Result<std::string> hot_source_json(RunIndex& run, const Selection& selection) {
   std::string list = "[";
   for (const auto& [file, line] : table->hottest(kHotFiles)) {
     uint32_t from = line > kLinesAround ? line - kLinesAround : 1;
-    auto text = source_json(run, file, from, line + kLinesAround);
+    auto text = source_json(run, selection.rows(run), file, from, line + kLinesAround);
     if (!text) return std::unexpected(text.error());
     list += (list.size() > 1 ? "," : "") + *text;
   }
   return list + "]";
 }
 
-Result<std::string> source_json(const RunIndex& run, const std::string& file, uint32_t from,
-                                uint32_t to) {
+Result<std::string> source_json(const RunIndex& run, const run::Reader& reader,
+                                const std::string& file, uint32_t from, uint32_t to) {
   bool named = false;
   for (const auto& locations : run.contents().locations) {
     for (const model::Location& location : locations) named = named || location.file == file;
@@ -241,7 +242,7 @@ Result<std::string> source_json(const RunIndex& run, const std::string& file, ui
   bool in_run = false;
   std::vector<std::string> disk = lines_on_disk(file);
   for (uint32_t number = from; number <= to; ++number) {
-    auto text = run.reader().source_line(file, number);
+    auto text = reader.source_line(file, number);
     if (!text) return std::unexpected(text.error());
     in_run = in_run || !text->empty();
     if (text->empty() && number >= 1 && number <= disk.size()) *text = disk[number - 1];

@@ -1,6 +1,7 @@
 // order_columns(): one thread's time, interval after interval.
 #include <algorithm>
 
+#include "view/bins.h"
 #include "view/cell_map.h"
 #include "view/columns.h"
 #include "view/queries.h"
@@ -53,20 +54,18 @@ void place_samples(std::span<const Shot> shots, TimeNs begin_ns, std::vector<Int
 std::vector<Interval> coarser(const std::vector<Interval>& intervals, const Selection& selection,
                               uint32_t bins) {
   CellMap map;
+  Bins parts(selection.begin_ns, selection.end_ns, bins);
   for (const Interval& interval : intervals) {
-    for_each_bin(
-        selection, bins, interval.begin_ns, interval.end_ns, [&](uint32_t bin, int64_t ns) {
-          map.add(uint64_t{bin} << 40 | uint64_t{interval.state} << 32 | interval.node, ns, 0);
-        });
+    parts.cut(interval.begin_ns, interval.end_ns, [&](uint32_t bin, int64_t ns) {
+      map.add(uint64_t{bin} << 40 | uint64_t{interval.state} << 32 | interval.node, ns, 0);
+    });
   }
   std::vector<Interval> result;
   int64_t best = 0;
-  int64_t length = selection.end_ns - selection.begin_ns;
   for (const Cell& cell : map.sorted()) {
-    auto bin = static_cast<int64_t>(cell.key >> 40);
-    TimeNs begin = selection.begin_ns + static_cast<TimeNs>(__int128{length} * bin / bins);
-    TimeNs end = selection.begin_ns + static_cast<TimeNs>(__int128{length} * (bin + 1) / bins);
-    Interval interval{begin, end, static_cast<ThreadState>(cell.key >> 32 & 0xff),
+    auto bin = static_cast<uint32_t>(cell.key >> 40);
+    TimeNs begin = parts.border(bin);
+    Interval interval{begin, parts.border(bin + 1), static_cast<ThreadState>(cell.key >> 32 & 0xff),
                       static_cast<NodeIndex>(cell.key)};
     if (result.empty() || result.back().begin_ns != begin) {
       result.push_back(interval);
@@ -88,12 +87,11 @@ Result<std::string> order_columns(RunIndex& run, const Selection& selection, mod
   one.threads[thread.value] = true;
   one.nodes.clear();
   std::vector<Shot> shots;
-  auto status =
-      run.reader().for_each_sample({one.begin_ns, one.end_ns}, [&](const model::Sample& sample) {
-        if (sample.thread != thread) return;
-        shots.push_back({sample.time, run.running_state(sample.stack), run.node_of(sample.stack),
-                         sample.weight_ns});
-      });
+  auto status = one.rows(run).for_each_sample(one.range(), [&](const model::Sample& sample) {
+    if (sample.thread != thread) return;
+    shots.push_back({sample.time, run.running_state(sample.stack), run.node_of(sample.stack),
+                     sample.weight_ns});
+  });
   if (!status) return std::unexpected(status.error());
   std::stable_sort(shots.begin(), shots.end(),
                    [](const Shot& a, const Shot& b) { return a.time_ns < b.time_ns; });

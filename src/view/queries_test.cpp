@@ -92,6 +92,76 @@ TEST(Cells, BinsAddUpToTheWhole) {
   EXPECT_TRUE(cell_columns(*fixture.run, fixture.all(), {7, true, 2})->empty());
 }
 
+// A busy second of three threads, laid out as it is and as if it were large.
+std::unique_ptr<RunIndex> busy_run(uint64_t large_rows) {
+  auto fake = std::make_unique<FakeRun>();
+  auto process = fake->add_process(10, "/opt/server");
+  std::vector<model::StackId> stacks;
+  for (int i = 0; i < 9; ++i) {
+    stacks.push_back(fake->stack({"main", "f" + std::to_string(i % 3), "g" + std::to_string(i)}));
+    stacks.push_back(fake->stack({"main", "f" + std::to_string(i), "k:futex_wait"}));
+  }
+  int64_t seed = 1;
+  for (int t = 0; t < 3; ++t) {
+    auto thread = fake->add_thread(process, 11 + t, "w" + std::to_string(t), "w-*");
+    for (TimeNs now = 1'000 * t; now < kNsPerSecond;) {
+      seed = (seed * 48271) % 2147483647;
+      int64_t length = 1'000'000 + seed % 3'000'000;
+      fake->add_sample(thread, stacks[static_cast<size_t>(seed % 18)], now, length / 2);
+      auto& wait = fake->add_wait(thread, stacks[static_cast<size_t>(seed % 17)], now + length / 2,
+                                  length / 2, {model::WaitFlag::runqueue_known});
+      wait.runqueue_ns = seed % 5 == 0 ? length / 4 : 0;
+      wait.syscall = 202;
+      now += length;
+    }
+  }
+  IndexOptions options;
+  options.large_rows = large_rows;
+  return *RunIndex::make(std::move(fake), "busy", options);
+}
+
+// Every question that a large run answers from its sums has the answer that reading gives.
+TEST(LargeRun, AnswersFromSumsAsByReading) {
+  auto small = busy_run(UINT64_MAX), large = busy_run(1);
+  ASSERT_EQ(small->sums(), nullptr);
+  ASSERT_NE(large->sums(), nullptr);
+  std::vector<Parameters> questions{{},
+                                    {{"threads", "1,2"}},
+                                    {{"from", "123456789"}, {"to", "987654321"}},
+                                    {{"from", "250000000"}, {"to", "500000000"}},
+                                    {{"from", "0"}, {"to", "333333333"}, {"threads", "0"}},
+                                    {{"from", "700000000"}, {"to", "1000000000"}},
+                                    {{"from", "500000001"}, {"to", "500000900"}}};
+  for (const Parameters& question : questions) {
+    for (bool by_thread : {false, true}) {
+      CellShape shape{1, by_thread, SIZE_MAX};
+      EXPECT_EQ(*cell_columns(*large, *select(*large, question), shape),
+                *cell_columns(*small, *select(*small, question), shape));
+    }
+  }
+  uint32_t moments = large->moments()->count();
+  EXPECT_EQ(moments, 2'000u) << "the cells of the page's heat map of a second";
+  for (uint32_t bins : {moments, moments / 5, 600u}) {
+    for (bool by_thread : {false, true}) {
+      CellShape shape{bins, by_thread, SIZE_MAX};
+      EXPECT_EQ(*timeline_columns(*large, *select(*large, {{"threads", "0,2"}}), shape),
+                *timeline_columns(*small, *select(*small, {{"threads", "0,2"}}), shape));
+    }
+  }
+}
+
+TEST(LargeRun, ASearchIsAnsweredBySlice) {
+  auto small = busy_run(UINT64_MAX), large = busy_run(1);
+  Parameters question{{"functions", "2"}};
+  ReadTable by_slice =
+      read_columns(*timeline_columns(*large, *select(*large, question), {2000, false, SIZE_MAX}));
+  uint32_t slices = large->sums()->count();
+  EXPECT_EQ(by_slice.header["scalars"]["bins"], slices);
+  ReadTable read =
+      read_columns(*timeline_columns(*small, *select(*small, question), {slices, false, SIZE_MAX}));
+  EXPECT_EQ(by_slice.numbers, read.numbers);
+}
+
 TEST(Timeline, EveryMomentHasOneState) {
   Fixture fixture;
   ReadTable lanes =
@@ -174,12 +244,36 @@ TEST(Source, OnlyOfFilesTheRunNamesThatLookLikeSource) {
   fake->edit().locations[frame.value][0].file = "/etc/passwd";
   fake->add_sample(thread, fake->push({}, frame), 10, 100);
   auto run = *RunIndex::make(std::move(fake), "x");
-  EXPECT_FALSE(source_json(*run, "/etc/hostname", 1, 5));
-  auto named = source_json(*run, "/etc/passwd", 1, 5);
+  EXPECT_FALSE(source_json(*run, run->reader(), "/etc/hostname", 1, 5));
+  auto named = source_json(*run, run->reader(), "/etc/passwd", 1, 5);
   ASSERT_TRUE(named);
   auto json = nlohmann::json::parse(*named);
   EXPECT_EQ(json["origin"], "none");
   for (const auto& line : json["lines"]) EXPECT_EQ(line, "");
+}
+
+TEST(Heap, ByCallPath) {
+  auto fake = std::make_unique<FakeRun>();
+  auto thread = fake->add_thread(fake->add_process(1, "/bin/x"), 1, "x");
+  auto other = fake->add_thread({0}, 2, "y");
+  auto kept = fake->stack({"main", "keep", "malloc"}),
+       freed = fake->stack({"main", "pass", "malloc"});
+  // As large as the mean between samples: each stands for a little more than itself.
+  fake->add_alloc(thread, kept, 10 * kNsPerMs, 1 << 20, 1);
+  fake->add_alloc(other, freed, 20 * kNsPerMs, 1 << 20, 1, 30 * kNsPerMs);
+  auto run = *RunIndex::make(std::move(fake), "heap");
+  ReadTable all = read_columns(*heap_columns(*run, *select(*run, {})));
+  ASSERT_EQ(all.numbers["node"].size(), 2u);
+  auto at = [&](model::StackId stack) {
+    const auto& nodes = all.numbers["node"];
+    return static_cast<size_t>(std::find(nodes.begin(), nodes.end(), run->node_of(stack)) -
+                               nodes.begin());
+  };
+  EXPECT_EQ(all.numbers["live"][at(kept)], 1 << 20);
+  EXPECT_EQ(all.numbers["live"][at(freed)], 0);
+  EXPECT_EQ(all.numbers["allocated"][at(freed)], 1 << 20);
+  ReadTable one = read_columns(*heap_columns(*run, *select(*run, {{"threads", "0"}})));
+  EXPECT_EQ(one.numbers["node"].size(), 1u);
 }
 
 TEST(EmptyRun, EveryQuestionHasAnAnswer) {
@@ -191,7 +285,8 @@ TEST(EmptyRun, EveryQuestionHasAnAnswer) {
   read_columns(*wait_columns(*run, all, 10));
   read_columns(*lock_columns(*run, all, 10));
   read_columns(*line_columns(*run, all));
-  read_columns(*series_columns(*run, 10));
+  read_columns(*heap_columns(*run, all));
+  read_columns(*series_columns(*run, run->reader(), 10));
   EXPECT_EQ(nlohmann::json::parse(meta_json(*run))["threads"].size(), 0u);
 }
 

@@ -115,12 +115,13 @@ std::string tree_columns(const RunIndex& run) {
   return table.finish();
 }
 
-Result<std::string> series_columns(const RunIndex& run, size_t most_points) {
+Result<std::string> series_columns(const RunIndex& run, const run::Reader& reader,
+                                   size_t most_points) {
   std::vector<std::string_view> names, units, labels;
   std::vector<uint32_t> scopes, kinds, owners, counts;
   std::vector<int64_t> times, values;
   for (const model::Series& series : run.contents().series) {
-    auto points = run.reader().points(series.id);
+    auto points = reader.points(series.id);
     if (!points) return std::unexpected(points.error());
     if (points->empty()) continue;
     names.push_back(series.name);

@@ -61,7 +61,8 @@ Result<formats::ExportOptions> options_of(const RunIndex& run, const Parameters&
 
 }  // namespace
 
-Result<Exported> export_part(const RunIndex& run, const Parameters& parameters) {
+Result<Exported> export_part(const RunIndex& run, const run::Reader& reader,
+                             const Parameters& parameters) {
   auto options = options_of(run, parameters);
   if (!options) return std::unexpected(options.error());
   TemporaryDirectory directory;
@@ -69,7 +70,7 @@ Result<Exported> export_part(const RunIndex& run, const Parameters& parameters) 
   Exported exported;
   exported.file_name = "assay" + std::string(formats::format_suffix(options->format));
   std::string path = directory.path() + "/" + exported.file_name;
-  if (auto done = formats::export_run(run.reader(), *options, path); !done) {
+  if (auto done = formats::export_run(reader, *options, path); !done) {
     return std::unexpected(done.error());
   }
   std::ifstream file(path, std::ios::binary);

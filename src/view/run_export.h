@@ -2,8 +2,8 @@
 //
 // In: "format" (as assay export names them), "metric", "from", "to" (ns since the window's
 // beginning), "thread", "focus", "ignore" (expressions). Out: bytes and a name to save them under.
-// The caller holds run.lock(). Failures: an unknown format or metric, the exporter's, the disk's
-// (a temporary directory is used).
+// Reads by `reader`, one of the run's. Failures: an unknown format or metric, the exporter's, the
+// disk's (a temporary directory is used).
 #pragma once
 
 #include <string>
@@ -19,6 +19,7 @@ struct Exported {
   std::string file_name;
 };
 
-Result<Exported> export_part(const RunIndex& run, const Parameters& parameters);
+Result<Exported> export_part(const RunIndex& run, const run::Reader& reader,
+                             const Parameters& parameters);
 
 }  // namespace assay::view

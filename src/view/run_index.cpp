@@ -1,9 +1,33 @@
 #include "view/run_index.h"
 
+#include <cmath>
+
 #include "analysis/analyse.h"
 #include "report/json.h"
+#include "view/time_walk.h"
 
 namespace assay::view {
+namespace {
+
+// A range of a large run is read for at most two of these.
+constexpr uint32_t kSlices = 64;
+
+// As many as the page's heat map has (ui/src/time/scale.ts): columns of a round length, 20 rows
+// each. The lanes' bins are a whole number of them.
+uint32_t moment_count(int64_t window_ns) {
+  constexpr double kMostColumns = 130;
+  constexpr uint32_t kRows = 20;
+  double about = static_cast<double>(window_ns) / kMostColumns;
+  double power = std::pow(10, std::floor(std::log10(std::max(1.0, about))));
+  double step = 10 * power;
+  for (double factor : {5.0, 2.0, 1.0}) {
+    if (factor * power >= about * 0.999) step = factor * power;
+  }
+  double columns = std::max(1.0, std::round(static_cast<double>(window_ns) / step));
+  return static_cast<uint32_t>(columns) * kRows;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<RunIndex>> RunIndex::open(const std::string& path) {
   auto reader = run::Reader::open(path);
@@ -12,15 +36,17 @@ Result<std::unique_ptr<RunIndex>> RunIndex::open(const std::string& path) {
 }
 
 Result<std::unique_ptr<RunIndex>> RunIndex::make(std::unique_ptr<run::Reader> reader,
-                                                 const std::string& path) {
+                                                 const std::string& path,
+                                                 const IndexOptions& options) {
   std::unique_ptr<RunIndex> index(new RunIndex(std::move(reader), path));
-  if (auto looked = index->look_once(); !looked) return std::unexpected(looked.error());
+  if (auto looked = index->look_once(options); !looked) return std::unexpected(looked.error());
   return index;
 }
 
 RunIndex::RunIndex(std::unique_ptr<run::Reader> reader, std::string path)
     : path_(std::move(path)),
       reader_(std::move(reader)),
+      pool_(*reader_),
       tree_(reader_->contents()),
       classifier_(tree_),
       rules_(tree_, reader_->contents()) {
@@ -68,24 +94,118 @@ void RunIndex::mark_inlined() {
   }
 }
 
-Result<void> RunIndex::look_once() {
-  run::TimeRange window{begin_ns(), end_ns()};
+// Tells how far several passes over the run are, by the time of the rows.
+class RunIndex::Meter {
+ public:
+  Meter(const RunIndex& run, std::atomic<int>* permille, int passes)
+      : run_(run), permille_(permille), passes_(passes) {}
+  void next_pass() { ++done_; }
+  void at(TimeNs time_ns) const {
+    if (permille_ == nullptr || ++calls_ % 65'536 != 0) return;
+    double share = static_cast<double>(time_ns - run_.begin_ns()) /
+                   static_cast<double>(std::max<int64_t>(1, run_.window_ns()));
+    *permille_ = static_cast<int>(1000 * (done_ + std::clamp(share, 0.0, 1.0)) / passes_);
+  }
+
+ private:
+  const RunIndex& run_;
+  std::atomic<int>* permille_;
+  int passes_;
+  int done_ = 0;
+  mutable uint32_t calls_ = 0;
+};
+
+Result<void> RunIndex::look_once(const IndexOptions& options) {
+  run::TimeRange window{begin_ns(), end_ns(), options.stop};
   seen_.resize(contents().threads.size());
+  kinds_of_stack_.resize(contents().stacks.size());
+  auto rows = reader_->row_count();
+  if (!rows) return std::unexpected(rows.error());
+  if (*rows >= options.large_rows && window_ns() > 0) make_sums(options);
+  Meter meter(*this, options.permille, sums_ ? 3 : 2);
   if (auto learnt = classifier_.learn(*reader_); !learnt) return learnt;
-  auto status = reader_->for_each_wait(window, [this](const model::Wait& wait) {
+  if (auto read = observe_waits(window, meter); !read) return read;
+  meter.next_pass();
+  if (auto read = observe_samples(window, meter); !read) return read;
+  meter.next_pass();
+  rules_.decide();
+  settle_rules();
+  if (!sums_) return {};
+  if (auto read = add_up_waits(window, meter); !read) return read;
+  sums_->finish();
+  moments_->finish();
+  return {};
+}
+
+Result<void> RunIndex::observe_waits(const run::TimeRange& window, const Meter& meter) {
+  return reader_->for_each_wait(window, [&](const model::Wait& wait) {
+    meter.at(wait.start);
     has_waits_ = true;
     if (wait.thread.value >= seen_.size()) return;
     seen_[wait.thread.value] = true;
-    rules_.observe(wait, classifier_.kind_of(wait));
+    analysis::BlockKind kind = classifier_.kind_of(wait);
+    if (wait.stack.value < kinds_of_stack_.size()) {
+      kinds_of_stack_[wait.stack.value] |= 1u << static_cast<int>(kind);
+    }
+    rules_.observe(wait, kind);
   });
-  if (!status) return status;
-  status = reader_->for_each_sample(window, [this](const model::Sample& sample) {
+}
+
+Result<void> RunIndex::observe_samples(const run::TimeRange& window, const Meter& meter) {
+  return reader_->for_each_sample(window, [&](const model::Sample& sample) {
+    meter.at(sample.time);
     if (sample.thread.value >= seen_.size()) return;
     seen_[sample.thread.value] = true;
     rules_.observe(sample);
+    if (!sums_) return;
+    sums_->add(sums_->bins().of(sample.time), sample.thread, running_state(sample.stack),
+               node_of(sample.stack), sample.weight_ns, 1);
+    if (has_waits_) return;
+    moments_->add(moments_->bins().of(sample.time), sample.thread, kRunning, 0, sample.weight_ns,
+                  0);
   });
-  if (status) rules_.decide();
-  return status;
+}
+
+// Asks once for every kind of wait that there is: answers are kept, and from here on they are only
+// looked up, by several threads at once.
+void RunIndex::settle_rules() {
+  for (uint32_t stack = 0; stack < kinds_of_stack_.size(); ++stack) {
+    for (int kind = 0; kind < analysis::kBlockKindCount; ++kind) {
+      if ((kinds_of_stack_[stack] >> kind & 1) == 0) continue;
+      model::Wait wait;
+      wait.stack = {stack};
+      (void)rules_.idle(wait, static_cast<analysis::BlockKind>(kind));
+    }
+  }
+  kinds_of_stack_ = {};
+}
+
+void RunIndex::make_sums(const IndexOptions& options) {
+  size_t threads = contents().threads.size();
+  sums_ =
+      std::make_unique<SliceSums>(begin_ns(), end_ns(), kSlices, threads, options.most_sum_bytes);
+  moments_ = std::make_unique<SliceSums>(begin_ns(), end_ns(), moment_count(window_ns()), threads,
+                                         options.most_sum_bytes / 4);
+}
+
+Result<void> RunIndex::add_up_waits(const run::TimeRange& window, const Meter& meter) {
+  Selection all;
+  all.begin_ns = window.begin_ns;
+  all.end_ns = window.end_ns;
+  all.stop = window.stop;
+  return walk_waits(*this, all, [&](const Piece& piece) {
+    meter.at(piece.begin_ns);
+    moments_->bins().cut(piece.begin_ns, piece.end_ns, [&](uint32_t bin, int64_t ns) {
+      moments_->add(bin, piece.thread, piece.state, 0, ns, 0);
+    });
+    if (piece.state == kRunning) return;
+    // As cell_columns() counts: a wait counts once, where it begins.
+    uint64_t count = piece.begin_ns == piece.wait_begin_ns ? 1 : 0;
+    sums_->bins().cut(piece.begin_ns, piece.end_ns, [&](uint32_t bin, int64_t ns) {
+      sums_->add(bin, piece.thread, piece.state, piece.node, ns, count);
+      count = 0;
+    });
+  });
 }
 
 ThreadState RunIndex::running_state(model::StackId stack) const {
@@ -98,11 +218,12 @@ ThreadState RunIndex::waiting_state(const model::Wait& wait) {
   return rules_.idle(wait, kind) ? kIdle : blocked_state(kind);
 }
 
-Result<std::string> RunIndex::report_json() {
+Result<std::string> RunIndex::report_json(const run::Reader& reader) {
+  std::lock_guard held(report_mutex_);
   if (!report_json_.empty()) return report_json_;
   analysis::Options options;
   options.run_path = path_;
-  auto report = analysis::analyse(*reader_, options);
+  auto report = analysis::analyse(reader, options);
   if (!report) return std::unexpected(report.error());
   report_json_ = report::render_json(*report);
   return report_json_;

@@ -1,10 +1,11 @@
 // RunIndex: one open run, laid out the way the page asks for it.
 //
 // Call paths of functions become nodes in preorder (node 0 is the root of all), so that a subtree
-// is a range of numbers and a tree travels as two columns: depth and function. Owns the reader.
-// Threads: what open() laid out (tree, nodes, categories) never changes and may be read by any
-// thread; calls that read the run exclude one another through lock(): the streams of a Reader may
-// not run twice at once. Failures: the reader's, at open().
+// is a range of numbers and a tree travels as two columns: depth and function. A large run is also
+// added up by slices of time (sums(), moments()), so that few questions have to read all of it.
+// Owns the readers. Threads: what open() laid out never changes and may be read by any thread; rows
+// are read through a reader that borrow() lends, since the streams of one may not run twice at
+// once. Failures: the reader's, at open().
 #pragma once
 
 #include <cstdint>
@@ -18,21 +19,35 @@
 #include "analysis/wait_classifier.h"
 #include "base/result.h"
 #include "run/reader.h"
+#include "view/reader_pool.h"
+#include "view/slice_sums.h"
 #include "view/thread_state.h"
 
 namespace assay::view {
 
 using NodeIndex = uint32_t;
 
+// What laying out may take, and who watches it.
+struct IndexOptions {
+  uint64_t large_rows = 4'000'000;       // from so many samples and waits on sums are kept
+  size_t most_sum_bytes = 256u << 20;    // of them
+  std::atomic<int>* permille = nullptr;  // told how far it is
+  const std::atomic<bool>* stop = nullptr;
+};
+
 class RunIndex {
  public:
   static Result<std::unique_ptr<RunIndex>> open(const std::string& path);
   // Of any reader; `path` is only shown.
   static Result<std::unique_ptr<RunIndex>> make(std::unique_ptr<run::Reader> reader,
-                                                const std::string& path);
+                                                const std::string& path,
+                                                const IndexOptions& options = {});
 
   const std::string& path() const { return path_; }
+  // The first reader: for one thread alone, as when a report is written.
   const run::Reader& reader() const { return *reader_; }
+  // For a question beside others. Waits while all are lent.
+  ReaderPool::Lease borrow() const { return pool_.borrow(); }
   const run::Contents& contents() const { return reader_->contents(); }
   const analysis::CallTree& tree() const { return tree_; }
   TimeNs begin_ns() const { return contents().info.window_begin_ns; }
@@ -54,18 +69,33 @@ class RunIndex {
   ThreadState running_state(model::StackId stack) const;
   ThreadState waiting_state(const model::Wait& wait);  // idle, or blocked on something
 
-  std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
-  // The report of the whole run as JSON, computed once.
-  Result<std::string> report_json();
+  // Time by slice, thread, state and node, and, more finely, by slice, thread and state (its node
+  // is always 0). Null: the run is small enough to be read.
+  const SliceSums* sums() const { return kept(sums_); }
+  const SliceSums* moments() const { return kept(moments_); }
+
+  // The report of the whole run as JSON, computed once, by this reader.
+  Result<std::string> report_json(const run::Reader& reader);
+  Result<std::string> report_json() { return report_json(*reader_); }
 
  private:
+  class Meter;
   RunIndex(std::unique_ptr<run::Reader> reader, std::string path);
   void lay_out();
   void mark_inlined();
-  Result<void> look_once();
+  Result<void> look_once(const IndexOptions& options);
+  Result<void> observe_waits(const run::TimeRange& window, const Meter& meter);
+  Result<void> observe_samples(const run::TimeRange& window, const Meter& meter);
+  Result<void> add_up_waits(const run::TimeRange& window, const Meter& meter);
+  void settle_rules();
+  void make_sums(const IndexOptions& options);
+  static const SliceSums* kept(const std::unique_ptr<SliceSums>& sums) {
+    return sums && sums->count() > 0 ? sums.get() : nullptr;
+  }
 
   std::string path_;
   std::unique_ptr<run::Reader> reader_;
+  mutable ReaderPool pool_;
   analysis::CallTree tree_;
   analysis::WaitClassifier classifier_;
   analysis::RunRules rules_;
@@ -74,9 +104,11 @@ class RunIndex {
   std::vector<bool> inlined_;
   std::vector<uint32_t> category_;
   bool has_waits_ = false;
-  std::vector<bool> seen_;  // by thread
+  std::vector<bool> seen_;                // by thread
+  std::vector<uint32_t> kinds_of_stack_;  // bit i: some wait of it is of kind i; while looking
+  std::unique_ptr<SliceSums> sums_, moments_;
   std::string report_json_;
-  std::mutex mutex_;
+  std::mutex report_mutex_;
 };
 
 }  // namespace assay::view

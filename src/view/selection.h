@@ -4,6 +4,7 @@
 // cut to the window, unknown threads and functions are refused). Pure.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <string>
 #include <vector>
@@ -20,11 +21,16 @@ struct Selection {
   TimeNs end_ns = 0;
   std::vector<bool> threads;  // by thread; empty: all
   std::vector<bool> nodes;    // by node: those with a chosen function on their path; empty: all
+  // How its rows are read: by this reader (null: the index's own), until nobody waits any more.
+  const run::Reader* reader = nullptr;
+  const std::atomic<bool>* stop = nullptr;
 
   bool has_thread(model::ThreadId thread) const {
     return threads.empty() || (thread.value < threads.size() && threads[thread.value]);
   }
   bool has_node(NodeIndex node) const { return nodes.empty() || nodes[node]; }
+  run::TimeRange range() const { return {begin_ns, end_ns, stop}; }
+  const run::Reader& rows(const RunIndex& run) const { return reader ? *reader : run.reader(); }
 };
 
 // "from", "to": ns since the window's beginning; "threads", "functions": numbers by comma.

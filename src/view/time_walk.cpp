@@ -74,31 +74,10 @@ class Walk {
 Result<void> walk_waits(RunIndex& run, const Selection& selection,
                         const std::function<void(const Piece&)>& visit) {
   Walk walk(run, selection, visit);
-  auto status = run.reader().for_each_wait({selection.begin_ns, selection.end_ns},
-                                           [&](const model::Wait& wait) { walk.add(wait); });
+  auto status = selection.rows(run).for_each_wait(selection.range(),
+                                                  [&](const model::Wait& wait) { walk.add(wait); });
   if (status) walk.finish();
   return status;
-}
-
-uint32_t bin_of(const Selection& selection, uint32_t bins, TimeNs time_ns) {
-  auto length = static_cast<unsigned __int128>(selection.end_ns - selection.begin_ns);
-  if (length == 0 || time_ns <= selection.begin_ns) return 0;
-  auto offset = static_cast<unsigned __int128>(time_ns - selection.begin_ns);
-  return static_cast<uint32_t>(std::min<unsigned __int128>(offset * bins / length, bins - 1));
-}
-
-void for_each_bin(const Selection& selection, uint32_t bins, TimeNs begin_ns, TimeNs end_ns,
-                  const std::function<void(uint32_t bin, int64_t ns)>& visit) {
-  uint32_t first = bin_of(selection, bins, begin_ns);
-  uint32_t last = bin_of(selection, bins, end_ns);
-  auto length = static_cast<__int128>(selection.end_ns - selection.begin_ns);
-  for (uint32_t bin = first; bin <= last; ++bin) {
-    // The first moment that bin_of() gives to the next bin.
-    auto border = static_cast<TimeNs>((length * (bin + 1) + bins - 1) / bins) + selection.begin_ns;
-    TimeNs until = bin == last ? end_ns : std::min(border, end_ns);
-    if (until > begin_ns) visit(bin, until - begin_ns);
-    begin_ns = std::max(begin_ns, until);
-  }
 }
 
 }  // namespace assay::view

@@ -28,9 +28,4 @@ struct Piece {
 Result<void> walk_waits(RunIndex& run, const Selection& selection,
                         const std::function<void(const Piece&)>& visit);
 
-// Cuts a piece at the borders of `bins` equal bins of the selection.
-void for_each_bin(const Selection& selection, uint32_t bins, TimeNs begin_ns, TimeNs end_ns,
-                  const std::function<void(uint32_t bin, int64_t ns)>& visit);
-uint32_t bin_of(const Selection& selection, uint32_t bins, TimeNs time_ns);
-
 }  // namespace assay::view

@@ -3,6 +3,7 @@
 //   make_run big FILE NODES [WAITS]   that many distinct call paths, and waits on top
 //   make_run large FILE MEGABYTES     samples and waits until the file has about that size
 //   make_run hostile FILE             names that try to break out of the page
+//   make_run heap FILE                allocations and nothing else, as assay heap makes it
 //   make_run empty|tiny|imported FILE
 //
 // Deterministic: the same arguments give the same run.
@@ -91,6 +92,15 @@ class RunMaker {
     flush_sometimes(start);
   }
 
+  // Freed after `life_ns`; 0: never.
+  void allocation(model::ThreadId thread, model::StackId stack, int64_t time, uint64_t bytes,
+                  int64_t life_ns) {
+    uint64_t id = allocations_++;
+    writer_->add_heap_alloc({time, thread, stack, id, bytes, 512 << 10, {}});
+    if (life_ns > 0) writer_->add_heap_free({time + life_ns, thread, id});
+    flush_sometimes(time);
+  }
+
   void finish(int64_t window_ns = 0) {
     if (window_ns > 0) info_.window_end_ns = window_ns;
     info_.finished = true;
@@ -112,7 +122,7 @@ class RunMaker {
   model::RunInfo info_;
   std::unique_ptr<run::Writer> writer_;
   uint32_t modules_ = 0, threads_ = 0, frames_ = 0, stacks_ = 0;
-  uint64_t pending_ = 0;
+  uint64_t pending_ = 0, allocations_ = 0;
 };
 
 // A random tree: each new path hangs on one of the last few thousand, so depth grows to about 40.
@@ -186,6 +196,21 @@ void make_large(const std::string& path, uint64_t megabytes) {
   run.finish(now);
 }
 
+// A server that keeps what it reads into a cache and gives back what it answers with.
+void make_heap(const std::string& path) {
+  RunMaker run(path, 4 * kSecond, "heap");
+  auto thread = run.thread("worker-1", "worker-*");
+  model::StackId loop = run.push(run.push({}, run.frame("main")), run.frame("server::loop()"));
+  model::StackId kept = run.push(run.push(loop, run.frame("server::load(Key const&)")),
+                                 run.frame("server::Cache::insert(Entry)"));
+  model::StackId passing = run.push(loop, run.frame("server::answer(Request const&)"));
+  for (int64_t now = 0; now < 4 * kSecond; now += kSecond / 100) {
+    run.allocation(thread, kept, now, 64 << 10, 0);
+    run.allocation(thread, passing, now, 256 << 10, 3'000'000);
+  }
+  run.finish();
+}
+
 void make_hostile(const std::string& path) {
   RunMaker run(path, 2 * kSecond, "perf_event");
   auto thread = run.thread("<img src=x onerror=hacked()>", "</script>");
@@ -212,7 +237,7 @@ int main(int argc, char** argv) {
   if (argc < 3) {
     fprintf(stderr,
             "usage: make_run big FILE NODES [WAITS] | large FILE MEGABYTES | "
-            "hostile|empty|tiny|imported FILE\n");
+            "hostile|heap|empty|tiny|imported FILE\n");
     return 2;
   }
   std::string what = argv[1], path = argv[2];
@@ -227,6 +252,10 @@ int main(int argc, char** argv) {
   }
   if (what == "hostile") {
     make_hostile(path);
+    return 0;
+  }
+  if (what == "heap") {
+    make_heap(path);
     return 0;
   }
   bool imported = what == "imported";

@@ -86,7 +86,7 @@ test("load: everything is there, drawn, and asked of the server only", async ({ 
   await ready(page);
   await page.until(`document.querySelectorAll(".lane canvas").length > 0`);
   assert.ok(await page.count(".bar-part") >= 2, "the bar of thread time has parts");
-  assert.match(await page.text(".trust"), /samples at \d+ Hz/);
+  assert.match(await page.text(".trust"), /samples? at \d+ Hz/);
   assert.ok((await page.text(".verdict h1")).length > 20);
   assert.equal(await page.count("[role=tab]"), 11);
   for (const canvas of ["canvas.flame-canvas", ".heat canvas", ".lane canvas", ".load canvas"]) {
@@ -366,6 +366,45 @@ test("empty, tiny and imported runs say what is missing", async ({ browser }) =>
     await page.close();
     served.stop();
   }
+  return null;
+});
+
+test("heap: a run of allocations alone opens on them and says what it lacks", async ({ browser }) => {
+  const path = join(scratch, "heap.assay");
+  run(makeRun, "heap", path);
+  const file = join(scratch, "heap.html");
+  run(assay, "report", path, "--format", "html", "-o", file);
+  const served = await serve(path);
+  for (const address of [served.url, "file://" + file]) {
+    const page = await browser.page(1280, 720);
+    await page.open(address);
+    await page.until(`document.querySelector("#tab-heap")?.getAttribute("aria-selected") === "true"`, "the heap tab");
+    await page.until(`document.querySelector("#panel canvas.flame-canvas")?.width > 10`, "the flame graph of the heap");
+    await settled(page);
+    await page.until(`document.querySelector("#panel canvas.flame-canvas")`);
+    assert.ok(await drawn(page, "#panel canvas.flame-canvas"));
+    const words = await page.eval("document.body.innerText");
+    assert.match(words, /server::Cache::insert/);
+    assert.match(words, /live [\d.]+ MB/);
+    assert.match(words, /allocations only/i, "says that there is no time in it");
+    assert.doesNotMatch(words, /under-?loaded|0 samples at|no thread was/i);
+    // Bytes, not time, under the mouse and in the tree that is read aloud.
+    const box = await page.box("#panel canvas.flame-canvas");
+    await page.mouse("mouseMoved", box.x + 40, box.y + 28, { buttons: 0 });
+    await page.until(`/[\\d.]+ MB/.test(document.querySelector(".details-figures")?.innerText ?? "")`, "bytes in the details");
+    const live = await note(page);
+    await page.click("#panel .switch button:nth-child(2)");
+    await page.until(`location.hash.includes("heapOf=allocated")`);
+    assert.equal(await note(page), live, "the figures are of both");
+    for (const key of ["1", "2", "5", "="]) {
+      await page.key(key);
+      await page.until(`!document.querySelector("#panel .loading") && document.querySelector("#panel").innerText.length > 10`);
+    }
+    await page.screenshot(join(out, "heap.png"));
+    assert.deepEqual(page.errors, []);
+    await page.close();
+  }
+  served.stop();
   return null;
 });
 

@@ -41,7 +41,7 @@ export function App({ runs, store }: { runs: RunSource[]; store: Store }) {
   }, [run, state.from, state.to, state.threads, found]);
   const selectionKey = `${run.id} ${selection.from}-${selection.to} ${selection.threads?.join(".") ?? "*"}`;
   const byThread = state.byThread && state.tab === "flame";
-  const cells = useAnswer(`${selectionKey} ${byThread}`, () => run.cells(selection, byThread));
+  const cells = useAnswer(`${selectionKey} ${byThread}`, (signal) => run.cells(selection, byThread, signal));
   // A run answers one question at a time, and the report is the longest: it comes after the flame graph.
   const drawable = tree.value !== null && cells.value !== null;
   const report = useAnswer(`report ${run.id} ${drawable}`, () => (drawable ? run.report() : Promise.resolve(null)));

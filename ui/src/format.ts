@@ -48,6 +48,17 @@ export function amount(value: number, unit: string): string {
   return `${step === 0 ? Math.round(rest) : digits(rest)} ${steps[step]}${unit.slice(5)}`;
 }
 
+// As compilers write a path, "build/../src/a.cpp", but without the detours.
+export function tidyPath(path: string): string {
+  const parts: string[] = [];
+  for (const part of path.split("/")) {
+    const last = parts[parts.length - 1];
+    if (part === ".." && last && last !== "..") parts.pop();
+    else if (part !== ".") parts.push(part);
+  }
+  return parts.join("/");
+}
+
 // 95 % interval of a share seen in this many samples (Wilson), as ± half its width.
 export function shareError(share: number, samples: number): number {
   if (samples <= 0) return 1;

@@ -14,18 +14,20 @@ export interface Answer<T> {
   loading: boolean;
 }
 
-// Asks again whenever `key` changes; an answer that is overtaken by a later question is dropped.
-export function useAnswer<T>(key: string, ask: () => Promise<T>): Answer<T> {
+// Asks again whenever `key` changes; a question that is overtaken by a later one is withdrawn, and its
+// answer dropped.
+export function useAnswer<T>(key: string, ask: (signal: AbortSignal) => Promise<T>): Answer<T> {
   const [answer, setAnswer] = useState<Answer<T>>({ value: null, error: "", loading: true });
   const current = useRef("");
   useEffect(() => {
     current.current = key;
     let shown = false;
+    const withdrawn = new AbortController();
     // A quick answer never shows that it was awaited.
     const timer = setTimeout(() => {
       if (!shown && current.current === key) setAnswer((old) => ({ ...old, loading: true }));
     }, 120);
-    ask().then(
+    ask(withdrawn.signal).then(
       (value) => {
         shown = true;
         if (current.current === key) setAnswer({ value, error: "", loading: false });
@@ -36,7 +38,11 @@ export function useAnswer<T>(key: string, ask: () => Promise<T>): Answer<T> {
         if (current.current === key) setAnswer({ value: null, error: text, loading: false });
       },
     );
-    return () => clearTimeout(timer);
+    return () => {
+      clearTimeout(timer);
+      current.current = "";
+      withdrawn.abort();
+    };
   }, [key]);
   return answer;
 }

@@ -32,19 +32,21 @@ export interface State {
   norm: string; // diff: second, request, share
   order: number; // thread of the time order; -1: the busiest
   file: string; // source
+  line: number; // the line of it to look at; 0: none
   finding: string;
+  heapOf: string; // heap: live, allocated; empty: what there is
 }
 
 export const kDefaults: State = {
   run: 0, versus: -1, from: 0, to: 0, baseFrom: 0, baseTo: 0, threads: null, search: "",
   tab: "flame", metric: "cpu", only: "", byThread: false, inverted: false, collapse: false,
   asTree: false, zoom: "", group: "function", sort: "self", pivot: -1, heat: "running",
-  norm: "second", order: -1, file: "", finding: "",
+  norm: "second", order: -1, file: "", line: 0, finding: "", heapOf: "",
 };
 
 // What an address without a hash shows: a heap profile has no time, so its flame graph would be empty.
-export function homeOf(backend: string): State {
-  return backend === "heap" ? { ...kDefaults, tab: "heap" } : kDefaults;
+export function homeOf(heapOnly: boolean): State {
+  return heapOnly ? { ...kDefaults, tab: "heap" } : kDefaults;
 }
 
 export function encodeState(state: State, home = kDefaults): string {

@@ -8,10 +8,11 @@ import { diffRows, zScore } from "../src/diff.ts";
 import { escapeXml, foldedText, pprofBytes, speedscopeText, svgText } from "../src/export.ts";
 import { calleeFrames, callerFrames, childrenOf, encodePath, findPath, foundFrames, framesByPart, invertedFrames, mergedFrames,
          type Frame } from "../src/flame/frames.ts";
-import { amount, duration, percent, shareError } from "../src/format.ts";
+import { amount, duration, percent, tidyPath, shareError } from "../src/format.ts";
 import { findFunctions, foundTime, matcher } from "../src/search.ts";
 import { decodeState, encodeState, homeOf, kDefaults } from "../src/state.ts";
-import { heatShape, heatTime, roundStep, ticks } from "../src/time/scale.ts";
+import { heatShape, heatTime, laneBins, roundStep, spread, ticks } from "../src/time/scale.ts";
+import { busiest } from "../src/panels/order_tab.tsx";
 import { asRate, requestsIn, type Line } from "../src/time/load_series.ts";
 import { runsOf } from "../src/time/runs.ts";
 import { topRows } from "../src/top.ts";
@@ -194,13 +195,13 @@ test("state goes into the hash and back; strange hashes do no harm", () => {
 });
 
 test("a run of nothing but allocations opens on its heap, and its flame graph has an address", () => {
-  const home = homeOf("heap");
+  const home = homeOf(true);
   assert.equal(decodeState("", home).tab, "heap");
   assert.equal(encodeState(home, home), "");
   const flame = { ...home, tab: "flame" as const };
   assert.equal(encodeState(flame, home), "tab=flame");
   assert.deepEqual(decodeState("#tab=flame", home), flame);
-  assert.equal(decodeState("", homeOf("perf_event")).tab, "flame");
+  assert.equal(decodeState("", homeOf(false)).tab, "flame");
 });
 
 test("figures", () => {
@@ -211,6 +212,8 @@ test("figures", () => {
   assert.equal(amount(1_500_000, "bytes"), "1.50 MB");
   assert.ok(shareError(0.5, 100) > 0.09 && shareError(0.5, 100) < 0.1);
   assert.equal(shareError(0.5, 0), 1);
+  assert.equal(tidyPath("/a/build/../../src/./x.cpp"), "/src/x.cpp");
+  assert.equal(tidyPath("../lab/x.cpp"), "../lab/x.cpp");
 });
 
 test("scales", () => {
@@ -220,6 +223,32 @@ test("scales", () => {
   assert.equal(heatTime(shape, 0, 0, 800, 100, false), 0);
   assert.equal(heatTime(shape, 799, 99, 800, 100, true), 8e9);
   assert.deepEqual(ticks(0, 1e9, 4).at, [0, 5e8, 1e9]);
+});
+
+test("lanes have whole groups of the heat map's cells, and long bins are spread", () => {
+  const shape = heatShape(1e9);
+  assert.equal(shape.columns * shape.rows, 2000); // as RunIndex adds up (queries_test.cpp)
+  for (const threads of [1, 64, 10_000, 1_000_000]) {
+    const bins = laneBins(shape, threads);
+    assert.equal((shape.columns * shape.rows) % bins, 0);
+    assert.ok(bins >= shape.columns && bins <= 650);
+  }
+  assert.deepEqual([...spread(Float64Array.from([4, 8]), 8)], [1, 1, 1, 1, 2, 2, 2, 2]);
+  const same = Float64Array.from([1, 2]);
+  assert.equal(spread(same, 2), same);
+});
+
+test("the busiest thread is that of the range", () => {
+  const lanes = {
+    from: 0, to: 100, bins: 10, bin: Float64Array.from([0, 1, 5, 6, 6]), thread: Float64Array.from([0, 0, 1, 2, 1]),
+    state: Float64Array.from([4, 4, 4, 4, 8]), ns: Float64Array.from([9, 9, 7, 8, 10]),
+  };
+  const threads = [{ id: 0 }, { id: 1 }, { id: 2 }];
+  assert.equal(busiest(threads, lanes, 0, 100), 0);
+  assert.equal(busiest(threads, lanes, 50, 60), 1);
+  assert.equal(busiest(threads, lanes, 55, 70), 2);
+  assert.equal(busiest(threads.slice(1), lanes, 0, 20), 1); // one of those that are there
+  assert.equal(busiest([], lanes, 0, 100), -1);
 });
 
 test("rates and requests", () => {

@@ -167,6 +167,9 @@ export class EmbeddedRun implements RunSource {
   async lines(): Promise<Table> {
     return this.table("lines");
   }
+  async heap(): Promise<Table> {
+    return this.table("heap");
+  }
   async series(): Promise<Table> {
     return this.table("series");
   }

@@ -75,6 +75,11 @@ export interface Quality {
   end_reason: string;
   limits: Limit[];
 }
+// An imported profile may hold sums only: its times are then made up and mean nothing.
+export function hasTimes(report: Report): boolean {
+  return report.facts.import?.times !== "absent";
+}
+
 // Stands in until the report has come: it takes longer than the first flame graph.
 export function pendingReport(windowNs: number): Report {
   return {
@@ -116,6 +121,7 @@ export interface HeapReport {
   peak_bytes: number;
   peak_ns: number;
   young_ns: number;
+  rate_bytes?: number;
   timeline: { time_ns: number; live_bytes: number; live_objects: number }[];
   sites: HeapSite[];
 }

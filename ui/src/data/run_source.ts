@@ -38,6 +38,11 @@ export interface Meta {
   threads: ThreadInfo[];
 }
 
+// Made by assay heap: allocations, and nothing of time.
+export function isHeapOnly(meta: Meta): boolean {
+  return meta.backend === "heap";
+}
+
 // Which part of a run a question is about. `functions`: those a search has found.
 export interface Selection {
   from: number;
@@ -63,19 +68,21 @@ export interface SourceText {
   lines: string[];
 }
 
+// `signal` withdraws a question that nobody waits for any more.
 export interface RunSource {
   readonly id: number;
   readonly meta: Meta;
   readonly live: boolean; // a server answers; else only what the file holds
   report(): Promise<Report>;
   tree(): Promise<Tree>;
-  cells(selection: Selection, byThread: boolean): Promise<Cells>;
-  heat(selection: Selection, bins: number): Promise<Timeline>;
-  lanes(selection: Selection, bins: number): Promise<Timeline>;
-  order(selection: Selection, thread: number): Promise<Table>;
-  waits(selection: Selection): Promise<Table>;
-  locks(selection: Selection): Promise<Table>;
-  lines(selection: Selection): Promise<Table>;
+  cells(selection: Selection, byThread: boolean, signal?: AbortSignal): Promise<Cells>;
+  heat(selection: Selection, bins: number, signal?: AbortSignal): Promise<Timeline>;
+  lanes(selection: Selection, bins: number, signal?: AbortSignal): Promise<Timeline>;
+  order(selection: Selection, thread: number, signal?: AbortSignal): Promise<Table>;
+  waits(selection: Selection, signal?: AbortSignal): Promise<Table>;
+  locks(selection: Selection, signal?: AbortSignal): Promise<Table>;
+  lines(selection: Selection, signal?: AbortSignal): Promise<Table>;
+  heap(selection: Selection, signal?: AbortSignal): Promise<Table>;
   series(): Promise<Table>;
   source(file: string, from: number, to: number): Promise<SourceText>;
 }
@@ -116,13 +123,30 @@ async function unpack(text: string): Promise<Uint8Array> {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-export async function openRuns(): Promise<RunSource[]> {
+interface Listed {
+  id: number;
+  name: string;
+  ready: boolean;
+  progress: number;
+  error: string;
+}
+
+// A large run is laid out while the page is open already; `tell` hears how far it is.
+export async function openRuns(tell: (name: string, progress: number) => void): Promise<RunSource[]> {
   const embedded = document.getElementById("assay-data");
   if (embedded) {
     const parts = readBundle(await unpack(embedded.textContent ?? ""));
     return [new EmbeddedRun(parts)];
   }
-  const list = (await ServedRun.fetchJson("api/runs")) as { id: number }[];
+  let list: Listed[];
+  for (;;) {
+    list = (await ServedRun.fetchJson("api/runs?wait=1")) as Listed[];
+    const failed = list.find((run) => run.error);
+    if (failed) throw new Error(failed.error);
+    const waits = list.find((run) => !run.ready);
+    if (!waits) break;
+    tell(waits.name, waits.progress);
+  }
   return Promise.all(list.map((run) => ServedRun.open(run.id)));
 }
 

@@ -27,18 +27,19 @@ export class ServedRun implements RunSource {
     return (await ServedRun.fetchAnswer(path, "")).json();
   }
 
-  private static async fetchAnswer(path: string, query: string): Promise<Response> {
+  // The server stops working on a question whose `signal` withdraws it.
+  private static async fetchAnswer(path: string, query: string, signal?: AbortSignal): Promise<Response> {
     const post = query.length > kLongestUrl;
     const answer = post
-      ? await fetch(path, { method: "POST", body: query })
-      : await fetch(query ? `${path}?${query}` : path);
+      ? await fetch(path, { method: "POST", body: query, signal })
+      : await fetch(query ? `${path}?${query}` : path, { signal });
     if (!answer.ok) throw new Error((await answer.text()).trim() || `status ${answer.status}`);
     return answer;
   }
 
-  private async table(what: string, query: Query = {}): Promise<Table> {
+  private async table(what: string, query: Query = {}, signal?: AbortSignal): Promise<Table> {
     const text = Object.entries(query).map(([k, v]) => `${k}=${encodeURIComponent(v)}`).join("&");
-    const answer = await ServedRun.fetchAnswer(`api/runs/${this.id}/${what}`, text);
+    const answer = await ServedRun.fetchAnswer(`api/runs/${this.id}/${what}`, text, signal);
     return readTable(await answer.arrayBuffer());
   }
 
@@ -57,27 +58,30 @@ export class ServedRun implements RunSource {
     this.treeAnswer ??= this.table("tree").then(readTree);
     return this.treeAnswer;
   }
-  async cells(selection: Selection, byThread: boolean): Promise<Cells> {
+  async cells(selection: Selection, byThread: boolean, signal?: AbortSignal): Promise<Cells> {
     const query = ServedRun.query({ ...selection, functions: null }, { by_thread: byThread ? 1 : 0 });
-    return readCells(await this.table("cells", query));
+    return readCells(await this.table("cells", query, signal));
   }
-  async heat(selection: Selection, bins: number): Promise<Timeline> {
-    return readTimeline(await this.table("heat", ServedRun.query(selection, { bins })));
+  async heat(selection: Selection, bins: number, signal?: AbortSignal): Promise<Timeline> {
+    return readTimeline(await this.table("heat", ServedRun.query(selection, { bins }), signal));
   }
-  async lanes(selection: Selection, bins: number): Promise<Timeline> {
-    return readTimeline(await this.table("lanes", ServedRun.query(selection, { bins })));
+  async lanes(selection: Selection, bins: number, signal?: AbortSignal): Promise<Timeline> {
+    return readTimeline(await this.table("lanes", ServedRun.query(selection, { bins }), signal));
   }
-  order(selection: Selection, thread: number): Promise<Table> {
-    return this.table("order", ServedRun.query(selection, { thread }));
+  order(selection: Selection, thread: number, signal?: AbortSignal): Promise<Table> {
+    return this.table("order", ServedRun.query(selection, { thread }), signal);
   }
-  waits(selection: Selection): Promise<Table> {
-    return this.table("waits", ServedRun.query(selection));
+  waits(selection: Selection, signal?: AbortSignal): Promise<Table> {
+    return this.table("waits", ServedRun.query(selection), signal);
   }
-  locks(selection: Selection): Promise<Table> {
-    return this.table("locks", ServedRun.query(selection));
+  locks(selection: Selection, signal?: AbortSignal): Promise<Table> {
+    return this.table("locks", ServedRun.query(selection), signal);
   }
-  lines(selection: Selection): Promise<Table> {
-    return this.table("lines", ServedRun.query(selection));
+  lines(selection: Selection, signal?: AbortSignal): Promise<Table> {
+    return this.table("lines", ServedRun.query(selection), signal);
+  }
+  heap(selection: Selection, signal?: AbortSignal): Promise<Table> {
+    return this.table("heap", ServedRun.query({ ...selection, functions: null }), signal);
   }
   series(): Promise<Table> {
     this.seriesAnswer ??= this.table("series");

@@ -44,12 +44,12 @@ export function CategoryTable() {
   const all = Math.max(1, weights.sum);
   return (
     <DataTable label="Time by subsystem" rows={rows} sort="share" rowKey={(row) => row.name}
-      onHover={(row) => row && showDetails({ name: row.name, where: "", module: `most in ${row.top}`, figures: [`${duration(row.ns)} ± ${percent(shareError(row.ns / all, weights.countSum))}`, percent(row.ns / all), `${count(row.count)} samples or waits`] })}
+      onHover={(row) => row && showDetails({ name: row.name, where: "", module: `hottest function ${row.top}`, figures: [`${duration(row.ns)} ± ${percent(shareError(row.ns / all, weights.countSum))}`, percent(row.ns / all), `${count(row.count)} samples or waits`] })}
       columns={[
         { id: "share", title: "share", value: (r) => r.ns / all, show: (r) => percent(r.ns / all), bar: (r) => r.ns / all },
         { id: "time", title: "time", value: (r) => r.ns, show: (r) => duration(r.ns) },
         { id: "name", title: "subsystem", value: (r) => r.name, show: (r) => <bdi>{r.name}</bdi> },
-        { id: "top", title: "most of it in", value: (r) => r.top, show: (r) => <bdi class="muted">{r.top}</bdi> },
+        { id: "top", title: "hottest function", value: (r) => r.top, show: (r) => <bdi class="muted">{r.top}</bdi> },
       ]} />
   );
 }
@@ -78,6 +78,8 @@ export function CategoriesTab() {
     if (row.breakdown === "subsystem") continue;
     breakdowns.set(row.breakdown, [...(breakdowns.get(row.breakdown) ?? []), row]);
   }
+  // A breakdown of which a run has nothing says nothing.
+  for (const [name, rows] of breakdowns) if (rows.length === 1) breakdowns.delete(name);
   if (!tree.category) return <div class="empty">This page's data has no categories. <br />Modules say something similar: <b>Top</b>, by module.</div>;
   return (
     <div class="tab-body">

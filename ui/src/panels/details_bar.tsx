@@ -1,6 +1,7 @@
 // The bar at the bottom: what is under the pointer, at once and always in the same place.
 
 import { useEffect, useState } from "preact/hooks";
+import { tidyPath } from "../format.ts";
 import { listenDetails, type Details } from "../details.ts";
 
 export function DetailsBar() {
@@ -17,7 +18,7 @@ export function DetailsBar() {
             <div class="details-figures">
               {details.figures.map((text, i) => <span key={i} class={i < 2 ? "strong" : ""}>{text}</span>)}
               {details.module && <span class="muted"><bdi>{details.module}</bdi></span>}
-              {details.where && <span class="muted"><bdi>{details.where}</bdi></span>}
+              {details.where && <span class="muted"><bdi>{tidyPath(details.where)}</bdi></span>}
             </div>
           </>
         : <div class="muted">Point at anything for its full name and figures. Press <kbd>?</kbd> for the keys.</div>}

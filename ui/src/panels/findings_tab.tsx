@@ -2,11 +2,15 @@
 
 import { useEffect } from "preact/hooks";
 import type { Evidence, Finding } from "../data/report.ts";
-import { percent } from "../format.ts";
+import { percent, tidyPath } from "../format.ts";
 import { useView } from "../hooks.ts";
 import { reportStack, StackList } from "./stack_list.tsx";
 
 const asList = (value: string[] | string | undefined): string[] => (Array.isArray(value) ? value : value ? [value] : []);
+
+// A name of templates can fill the screen; the whole of it is in the title and in the stacks.
+const kLongestName = 160;
+const cut = (name: string): string => (name.length > kLongestName ? `${name.slice(0, kLongestName)} …` : name);
 
 function EvidenceItem({ evidence }: { evidence: Evidence }) {
   const source = asList(evidence.source);
@@ -32,9 +36,9 @@ function FindingCard({ finding, open }: { finding: Finding; open: boolean }) {
       </header>
       {asList(finding.because).map((text) => <p key={text}>{text}</p>)}
       {where && (where.symbol || where.file) && (
-        <p class="muted">at <bdi>{where.symbol}</bdi> {where.file && <bdi>{where.file}{where.line ? `:${where.line}` : ""}</bdi>}
+        <p class="muted">at <bdi title={where.symbol}>{cut(where.symbol ?? "")}</bdi> {where.file && <bdi>{tidyPath(where.file)}{where.line ? `:${where.line}` : ""}</bdi>}
           {where.symbol && <button class="toggle" onClick={() => store.set({ search: where.symbol!, tab: "flame", metric: "wall", only: "" })}>Show in the flame graph</button>}
-          {where.file && <button class="toggle" onClick={() => store.set({ file: where.file!, tab: "source" })}>Source</button>}</p>
+          {where.file && <button class="toggle" onClick={() => store.set({ file: where.file!, line: where.line ?? 0, tab: "source" })}>Source</button>}</p>
       )}
       {finding.recommendation && <p class="advice"><b>Do</b> {finding.recommendation}</p>}
       {finding.gain ? <p class="muted">{finding.gain}</p>
@@ -63,7 +67,7 @@ export function FindingsTab() {
         <p>{withheld.sentence}</p>
         <ul>{(withheld.withheld ?? []).map((reason) => <li key={reason.why}>{reason.why} {reason.remedy && <code>{reason.remedy}</code>}</li>)}</ul>
       </>}
-      {(report.verdict?.secondary ?? []).length > 0 && <ul class="plain">{report.verdict!.secondary!.map((claim) => <li key={claim.kind}><b>Also {claim.kind}</b>: {claim.sentence}</li>)}</ul>}
+      {(report.verdict?.secondary ?? []).length > 0 && <ul class="plain">{report.verdict!.secondary!.map((claim) => <li key={claim.kind}><b>{withheld ? "Would be" : "Also"} {claim.kind.replaceAll("-", " ")}</b>: {claim.sentence}</li>)}</ul>}
       {report.findings.length === 0 && <p>Nothing stands out: no finding is above its threshold.</p>}
       {report.findings.map((finding) => <FindingCard key={finding.id} finding={finding} open={state.finding === finding.id} />)}
       {others.length > 0 && <><h2>Not the bottleneck</h2><ul>{others.map((item, i) => <li key={i}><b>{item.what}</b>: {item.text}</li>)}</ul></>}

@@ -20,6 +20,7 @@ export interface FlameProps {
   onZoom: (path: string) => void;
   onPivot: (fn: number) => void;
   describe?: (frame: Frame, root: Frame) => string[];
+  amount?: (value: number) => string; // what width means, in words; time otherwise
   label: string;
   rootName: string;
 }
@@ -206,7 +207,7 @@ export function FlameView(props: FlameProps) {
       <ul id="flame-path" class="unseen" role="tree" aria-label="Selected frame, its callers and callees" aria-live="polite">
         {[...path, ...childrenOf(selected ?? root).slice(0, 12)].map((frame, i) => (
           <li key={i} role="treeitem" aria-level={frame.depth} aria-selected={frame === selected}>
-            {frameName(tree, frame)} {duration(frame.total)} {percent(frame.total / root.total)}
+            {frameName(tree, frame)} {(props.amount ?? duration)(frame.total)} {percent(frame.total / root.total)}
           </li>
         ))}
       </ul>

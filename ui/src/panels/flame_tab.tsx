@@ -1,6 +1,7 @@
 // Flame: on-CPU, off-CPU or wall time; merged or by thread; inverted; recursion collapsed.
 
 import { useMemo } from "preact/hooks";
+import { isHeapOnly } from "../data/run_source.ts";
 import { metricWants, type Metric } from "../data/states.ts";
 import { Weights } from "../data/weights.ts";
 import { framesByPart, invertedFrames, mergedFrames, type Frame } from "../flame/frames.ts";
@@ -55,8 +56,10 @@ export function useFlameRoot(): Frame {
   }, [cells, tree, state.metric, state.only, state.byThread, state.inverted, state.collapse]);
 }
 
-function emptyReason(metric: Metric, hasWaits: boolean): string {
+function emptyReason(metric: Metric, hasWaits: boolean, heapOnly: boolean, whole: boolean): string {
+  if (heapOnly) return "This run holds allocations only, so there is no time to show: the Heap tab has its flame graph. assay record --heap takes both.";
   if (metric !== "cpu" && !hasWaits) return "This run holds no waits (an imported profile, or a capture of CPU time only), so there is no off-CPU time to show.";
+  if (whole && !hasWaits) return "Nothing was recorded: this run holds not one sample and no waits.";
   return "Nothing of this kind in the selection. Clear the range, the threads or the state above, or switch to wall time.";
 }
 
@@ -77,10 +80,10 @@ export function FlameTab() {
         <Toggle on={state.collapse} label="Recursion collapsed" title="A function that calls itself is one frame (r)" set={(collapse) => store.set({ collapse, zoom: "" })} />
         <Toggle on={state.asTree} label="As tree" title="The same frames as a tree of text (a)" set={(asTree) => store.set({ asTree })} />
         {state.zoom && <button class="toggle" onClick={() => store.set({ zoom: "" })}>Whole width</button>}
-        <span class="tools-note">{duration(root.total)} in {count(root.count)} {state.metric === "cpu" ? "samples" : "samples and waits"}</span>
+        <span class="tools-note">{duration(root.total)} in {count(root.count)} {state.metric !== "cpu" ? "samples and waits" : root.count === 1 ? "sample" : "samples"}</span>
       </div>
       {root.total <= 0
-        ? <div class="empty">{emptyReason(state.metric, run.meta.has_waits)}</div>
+        ? <div class="empty">{emptyReason(state.metric, run.meta.has_waits, isHeapOnly(run.meta), view.cells.node.length === 0 && !state.threads && state.to <= state.from)}</div>
         : state.asTree
           ? <TreeTable root={root} tree={tree} />
           : <FlameView root={root} tree={tree} style={colours} zoom={state.zoom} label="Flame graph" rootName="all threads"

@@ -1,10 +1,16 @@
 // Heap: what lives, what was allocated, and what leaks, by the line of the program that wanted the memory.
 
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
+import type { Table } from "../data/columns.ts";
 import type { HeapAmount, HeapReport, HeapSite } from "../data/report.ts";
+import { Weights } from "../data/weights.ts";
+import { mergedFrames, type Frame } from "../flame/frames.ts";
 import { amount, count, duration, percent } from "../format.ts";
-import { useView } from "../hooks.ts";
+import { useAnswer, useView } from "../hooks.ts";
+import { FrameColours } from "../palette.ts";
 import { DataTable } from "./data_table.tsx";
+import { FlameView } from "./flame_panel.tsx";
+import { mainModule } from "./flame_tab.tsx";
 import { reportStack, StackList } from "./stack_list.tsx";
 
 const bytes = (value: number): string => amount(Math.max(0, value), "bytes");
@@ -17,7 +23,7 @@ function LiveLine({ heap }: { heap: HeapReport }) {
   const width = 600, height = 60, most = Math.max(1, heap.peak_bytes);
   const points = heap.timeline.map((point) =>
     `${(point.time_ns / Math.max(1, heap.window_ns)) * width},${height - (point.live_bytes / most) * (height - 4)}`);
-  if (points.length < 2) return null;
+  if (points.length < 2 || heap.timeline.every((point) => point.live_bytes <= 0)) return null;
   return (
     <svg class="heap-line" viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" role="img"
          aria-label={`Live heap over ${duration(heap.window_ns)}, at most ${bytes(heap.peak_bytes)}`}>
@@ -26,42 +32,88 @@ function LiveLine({ heap }: { heap: HeapReport }) {
   );
 }
 
+const kAmounts: [id: string, name: string, help: string][] = [
+  ["live", "Live", "what was not freed at the end of the window"],
+  ["allocated", "Allocated", "all that was allocated in the window, freed or not"],
+];
+
+// Width is bytes, of which samples stand for all.
+function HeapFlame({ table, live: isLive }: { table: Table; live: boolean }) {
+  const view = useView();
+  const { state, store, tree, dark } = view;
+  const root = useMemo(() => {
+    const { node, live, live_objects, allocated, objects } = table.numbers;
+    const weights = Weights.ofSorted(Uint32Array.from(node), isLive ? live : allocated, isLive ? live_objects : objects);
+    return mergedFrames(tree, { sides: [weights], scale: [1] }, false);
+  }, [table, tree, isLive]);
+  const style = useMemo(() => {
+    const palette = new FrameColours(tree.functions, dark, mainModule(view));
+    return { fill: (frame: Frame) => palette.fill(frame), text: () => palette.text(), hatched: () => false };
+  }, [tree, dark]);
+  if (root.total <= 0) return <div class="empty">{!isLive ? "No allocation was sampled." : "All that was sampled had been freed by the end of the window. Allocated shows it."}</div>;
+  return (
+    <FlameView root={root} tree={tree} style={style} zoom={state.zoom} label="Flame graph of the heap" rootName="all allocations" amount={bytes}
+               describe={(frame, all) => [bytes(frame.total), percent(frame.total / all.total), `self ${bytes(frame.self)}`, `${count(frame.count)} objects`]}
+               onZoom={(zoom) => store.set({ zoom })} onPivot={() => {}} />
+  );
+}
+
+function SiteDetails({ site, young, onClose }: { site: HeapSite; young: number; onClose: () => void }) {
+  const { store } = useView();
+  return (
+    <aside class="side" aria-label="The call site">
+      <div class="tools">
+        <b class="ellipsis"><bdi>{site.function}</bdi></b>
+        {site.file && <button class="toggle" onClick={() => store.set({ file: site.file!, line: site.line ?? 0, tab: "source" })}>Source</button>}
+        <button class="toggle" onClick={onClose}>Close</button>
+      </div>
+      <p class="inset">live {withError(site.live)}, older than {duration(young)}: {bytes(site.old.bytes)}</p>
+      <p class="inset">allocated {withError(site.allocated)}, {percent(site.freed_share)} of it freed</p>
+      <StackList lines={reportStack(site.frames)} />
+    </aside>
+  );
+}
+
 export function HeapTab() {
-  const { report, judged, store } = useView();
+  const { report, judged, run, selection, selectionKey, state, store } = useView();
   const [picked, setPicked] = useState<number | null>(null);
+  const paths = useAnswer(`heap ${selectionKey}`, (signal) => run.heap(selection, signal));
   if (!judged) return <p class="loading">Adding up allocations …</p>;
   const heap = report.heap;
   if (!heap) return <div class="empty">This run holds no allocations. Take them with <code>assay heap</code> or <code>assay record --heap</code>.</div>;
   const rows = heap.sites.map((site, id) => ({ id, site }));
   const chosen = picked === null ? null : rows[picked] ?? null;
+  const shown = state.heapOf || (heap.live.bytes > 0 ? "live" : "allocated");
   return (
     <div class="tab-body">
       <div class="tools">
-        <span class="tools-note">live {withError(heap.live)} · peak {bytes(heap.peak_bytes)} after {duration(heap.peak_ns)} · allocated {withError(heap.allocated)} in {count(heap.allocated.objects)} objects · {count(heap.allocated.samples)} samples</span>
+        <div class="switch" role="radiogroup" aria-label="What width means">
+          {kAmounts.map(([id, name, help]) => (
+            <button key={id} role="radio" aria-checked={shown === id} title={help} class={shown === id ? "on" : ""}
+                    onClick={() => store.set({ heapOf: id, zoom: "" })}>{name}</button>
+          ))}
+        </div>
+        {state.zoom && <button class="toggle" onClick={() => store.set({ zoom: "" })}>Whole width</button>}
+        <span class="tools-note">live {withError(heap.live)} · allocated {withError(heap.allocated)}</span>
+        <span class="muted">peak {bytes(heap.peak_bytes)} after {duration(heap.peak_ns)} · {count(heap.allocated.objects)} objects · {count(heap.allocated.samples)} samples · of the whole window</span>
       </div>
       <LiveLine heap={heap} />
-      <div class={"split" + (chosen ? " two" : "")}>
-        <DataTable label="Call sites" rows={rows} sort="live" rowKey={(row) => row.id} onRow={(row) => setPicked(row.id)} chosen={(row) => row === chosen}
-          empty="Nothing was sampled."
-          columns={[
-            { id: "live", title: "live", value: (r) => r.site.live.bytes, show: (r) => bytes(r.site.live.bytes), bar: (r) => r.site.live.bytes / Math.max(1, heap.live.bytes) },
-            { id: "growth", title: "growth/s", value: (r) => r.site.growth_bytes_per_s, show: (r) => (r.site.growth_bytes_per_s < 0 ? "−" : "") + bytes(Math.abs(r.site.growth_bytes_per_s)) },
-            { id: "allocated", title: "allocated", value: (r) => r.site.allocated.bytes, show: (r) => bytes(r.site.allocated.bytes) },
-            { id: "objects", title: "objects", value: (r) => r.site.allocated.objects, show: (r) => count(r.site.allocated.objects) },
-            { id: "lifetime", title: "median life", value: (r) => (r.site.freed_share > 0 ? r.site.median_lifetime_ns : Infinity), show: (r) => (r.site.freed_share > 0 ? duration(r.site.median_lifetime_ns) : "held") },
-            { id: "leaks", title: "", value: (r) => (r.site.leaks ? 1 : 0), show: (r) => (r.site.leaks ? <b>leaks</b> : "") },
-            { id: "name", title: "function", value: (r) => r.site.function, show: (r) => <bdi>{r.site.function}</bdi> },
-            { id: "where", title: "where", value: (r) => fileOf(r.site), show: (r) => <bdi class="muted">{fileOf(r.site)}</bdi> },
-          ]} />
-        {chosen && (
-          <aside class="side" aria-label="The call site">
-            <div class="tools"><b><bdi>{chosen.site.function}</bdi></b><button class="toggle" onClick={() => setPicked(null)}>Close</button></div>
-            <p>live {withError(chosen.site.live)}, older than {duration(heap.young_ns)}: {bytes(chosen.site.old.bytes)}</p>
-            <p>allocated {withError(chosen.site.allocated)}, {percent(chosen.site.freed_share)} of it freed</p>
-            {chosen.site.file && <button class="toggle" onClick={() => store.set({ file: chosen.site.file!, tab: "source" })}>Source</button>}
-            <StackList lines={reportStack(chosen.site.frames)} />
-          </aside>
-        )}
+      <div class="split two heap">
+        {paths.error ? <div class="empty">{paths.error}</div> : paths.value ? <HeapFlame table={paths.value} live={shown !== "allocated"} /> : <p class="loading">Adding up call paths …</p>}
+        {chosen
+          ? <SiteDetails site={chosen.site} young={heap.young_ns} onClose={() => setPicked(null)} />
+          : <DataTable key={shown} label="Call sites" rows={rows} sort={shown} rowKey={(row) => row.id} onRow={(row) => setPicked(row.id)}
+              empty="Nothing was sampled."
+              columns={[
+                { id: "live", title: "live", value: (r) => r.site.live.bytes, show: (r) => bytes(r.site.live.bytes), bar: (r) => r.site.live.bytes / Math.max(1, heap.live.bytes) },
+                { id: "allocated", title: "allocated", value: (r) => r.site.allocated.bytes, show: (r) => bytes(r.site.allocated.bytes), bar: (r) => r.site.allocated.bytes / Math.max(1, heap.allocated.bytes) },
+                { id: "leaks", title: "", value: (r) => (r.site.leaks ? 1 : 0), show: (r) => (r.site.leaks ? <b class="rise">leaks</b> : "") },
+                { id: "name", title: "function", value: (r) => r.site.function, show: (r) => <bdi>{r.site.function}</bdi> },
+                { id: "growth", title: "growth/s", value: (r) => r.site.growth_bytes_per_s, show: (r) => (r.site.growth_bytes_per_s < 0 ? "−" : "") + bytes(Math.abs(r.site.growth_bytes_per_s)) },
+                { id: "objects", title: "objects", value: (r) => r.site.allocated.objects, show: (r) => count(r.site.allocated.objects) },
+                { id: "lifetime", title: "median life", value: (r) => (r.site.freed_share > 0 ? r.site.median_lifetime_ns : Infinity), show: (r) => (r.site.freed_share > 0 ? duration(r.site.median_lifetime_ns) : "held") },
+                { id: "where", title: "where", value: (r) => fileOf(r.site), show: (r) => <bdi class="muted">{fileOf(r.site)}</bdi> },
+              ]} />}
       </div>
     </div>
   );

@@ -42,10 +42,11 @@ interface Props {
   width: number;
   shape: HeatShape;
   values: Float64Array | null;
+  bins: number; // as they came: fewer than cells where a large run was searched
   error: string;
 }
 
-export function HeatMap({ width, shape, values, error }: Props) {
+export function HeatMap({ width, shape, values, bins, error }: Props) {
   const { dark, state, store, run, found } = useView();
   const canvas = useRef<HTMLCanvasElement>(null);
   const height = heatHeight();
@@ -79,7 +80,7 @@ export function HeatMap({ width, shape, values, error }: Props) {
         <select aria-label="What the heat map counts" value={state.heat} onChange={(event) => store.set({ heat: event.currentTarget.value })}>
           {states.filter((id) => id).map((id) => <option key={id} value={id}>{id === "blocked" ? "blocked, not poll" : kStateNames[id] ?? id}</option>)}
         </select>
-        <small class="muted">{duration(shape.columnNs)} × {duration(shape.rowNs)}{found ? ", found" : ""}<br />0 – {digits(most / shape.rowNs)} threads</small>
+        <small class="muted">{bins && bins < shape.columns * shape.rows ? `slices of ${duration(run.meta.window_ns / bins)}` : `${duration(shape.columnNs)} × ${duration(shape.rowNs)}`}{found ? ", found" : ""}<br />0 – {digits(most / shape.rowNs)} threads</small>
         <i class={"ramp" + (dark ? " dark" : "")} aria-hidden="true" />
       </div>
       <div class="lane-box" style={{ height: `${height}px` }}>

@@ -36,7 +36,7 @@ function readLocks(table: Table): LockRow[] {
 
 export function LocksTab() {
   const { run, tree, report, selection, selectionKey, state, found } = useView();
-  const answer = useAnswer(`locks ${selectionKey} ${found ? state.search : ""}`, () => run.locks(selection));
+  const answer = useAnswer(`locks ${selectionKey} ${found ? state.search : ""}`, (signal) => run.locks(selection, signal));
   const rows = useMemo(() => (answer.value ? readLocks(answer.value) : []), [answer.value]);
   const [picked, setPicked] = useState<number | null>(null);
   const chosen = rows.find((row) => row.id === picked) ?? null;

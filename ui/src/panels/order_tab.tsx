@@ -1,7 +1,8 @@
 // Time order: what one thread did, from left to right as it happened.
 
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { kStateIds, kStateNames, stateColour } from "../data/states.ts";
+import type { Timeline } from "../data/run_source.ts";
+import { kStateIds, kStateNames, State, stateColour } from "../data/states.ts";
 import { showDetails } from "../details.ts";
 import { TextFitter } from "../flame/fit_text.ts";
 import { kRowHeight } from "../flame/flame_canvas.ts";
@@ -10,24 +11,32 @@ import { useAnswer, useSize, useView } from "../hooks.ts";
 import { FrameColours } from "../palette.ts";
 import type { Frame } from "../flame/frames.ts";
 import { runsOf, type Runs } from "../time/runs.ts";
+import { heatShape, laneBins } from "../time/scale.ts";
 import { mainModule } from "./flame_tab.tsx";
 
-function busiest(threads: { id: number }[], cells: { thread: Uint32Array | null; ns: Float64Array; state: Uint8Array }): number {
-  if (!cells.thread) return threads[0]?.id ?? -1;
-  const sums = new Map<number, number>();
-  cells.thread.forEach((thread, i) => {
-    if (cells.state[i] <= 1) sums.set(thread, (sums.get(thread) ?? 0) + cells.ns[i]);
+// Of these threads the one that ran longest in the range, by the bins that touch it.
+export function busiest(threads: { id: number }[], lanes: Timeline, from: number, to: number): number {
+  const sums = new Map(threads.map((thread) => [thread.id, 0]));
+  const width = (lanes.to - lanes.from) / lanes.bins;
+  lanes.thread?.forEach((thread, i) => {
+    const begin = lanes.from + lanes.bin[i] * width;
+    const known = sums.get(thread);
+    if (known === undefined || lanes.state[i] !== State.Running || begin >= to || begin + width <= from) return;
+    sums.set(thread, known + lanes.ns[i]);
   });
-  return [...sums].sort((a, b) => b[1] - a[1])[0]?.[0] ?? threads[0]?.id ?? -1;
+  return [...sums].sort((a, b) => b[1] - a[1])[0]?.[0] ?? -1;
 }
 
 export function OrderTab() {
   const view = useView();
   const { run, tree, selection, selectionKey, state, store, dark, found } = view;
   const threads = selection.threads ? run.meta.threads.filter((t) => selection.threads!.includes(t.id)) : run.meta.threads;
-  const cells = useAnswer(`order cells ${selectionKey}`, () => run.cells(selection, true));
-  const thread = threads.some((t) => t.id === state.order) ? state.order : cells.value ? busiest(threads, cells.value) : -1;
-  const answer = useAnswer(`order ${selectionKey} ${thread}`, () => (thread < 0 ? Promise.resolve(null) : run.order(selection, thread)));
+  const whole = { from: 0, to: run.meta.window_ns, threads: null, functions: null };
+  const bins = laneBins(heatShape(run.meta.window_ns), run.meta.threads.length);
+  const lanes = useAnswer(`lanes ${run.id}`, (signal) => run.lanes(whole, bins, signal));
+  const thread = threads.some((t) => t.id === state.order) ? state.order
+    : lanes.value ? busiest(threads, lanes.value, selection.from, selection.to) : -1;
+  const answer = useAnswer(`order ${selectionKey} ${thread}`, (signal) => (thread < 0 ? Promise.resolve(null) : run.order(selection, thread, signal)));
   const runs: Runs | null = useMemo(() => (answer.value ? runsOf(tree, answer.value) : null), [answer.value, tree]);
   const palette = useMemo(() => new FrameColours(tree.functions, dark, mainModule(view)), [tree, dark]);
   const [attach, width, height, holder] = useSize<HTMLDivElement>();

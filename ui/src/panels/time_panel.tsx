@@ -3,8 +3,10 @@
 
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { duration, seconds } from "../format.ts";
+import { hasTimes } from "../data/report.ts";
+import { isHeapOnly } from "../data/run_source.ts";
 import { useAnswer, useSize, useView } from "../hooks.ts";
-import { heatShape, heatTime, ticks } from "../time/scale.ts";
+import { heatShape, heatTime, laneBins, spread, ticks } from "../time/scale.ts";
 import { LoadChart } from "./load_chart.tsx";
 import { HeatMap, heatValues } from "./heat_map.tsx";
 import { Lanes } from "./lanes_view.tsx";
@@ -46,11 +48,10 @@ export function TimePanel() {
   const shape = useMemo(() => heatShape(window_ns), [window_ns]);
   const whole = { ...selection, from: 0, to: window_ns };
   const filter = `${run.id} ${selection.threads?.join(".") ?? "*"} ${state.search}`;
-  const heat = useAnswer(`heat ${filter}`, () => run.heat(whole, shape.columns * shape.rows));
-  const laneBins = Math.max(60, Math.min(400, Math.floor(2_000_000 / Math.max(1, run.meta.threads.length))));
-  const lanes = useAnswer(`lanes ${run.id}`, () => run.lanes({ ...whole, threads: null, functions: null }, laneBins));
+  const heat = useAnswer(`heat ${filter}`, (signal) => run.heat(whole, shape.columns * shape.rows, signal));
+  const lanes = useAnswer(`lanes ${run.id}`, (signal) => run.lanes({ ...whole, threads: null, functions: null }, laneBins(shape, run.meta.threads.length), signal));
   const series = useAnswer(`series ${run.id}`, () => run.series());
-  const values = useMemo(() => heat.value && heatValues(heat.value, state.heat), [heat.value, state.heat]);
+  const values = useMemo(() => heat.value && spread(heatValues(heat.value, state.heat), shape.columns * shape.rows), [heat.value, state.heat]);
 
   const timeAt = (event: MouseEvent, end: boolean): number => {
     const area = holder.current!.querySelector(".time-area")!.getBoundingClientRect();
@@ -112,7 +113,11 @@ export function TimePanel() {
   }, []);
   const shown = drag ? { from: Math.min(drag.begin, drag.end), to: Math.max(drag.begin, drag.end) } : null;
   const now = state.to > state.from ? `${seconds(state.from, 1e6)} to ${seconds(state.to, 1e6)}` : "the whole run";
-  if (window_ns <= 0) return <section class="time"><p class="muted pad">This run has no time axis: an imported profile without times.</p></section>;
+  if (isHeapOnly(run.meta)) return null;
+  const imported = run.meta.backend.startsWith("import");
+  if (window_ns <= 0 || !hasTimes(view.report)) {
+    return <section class="time"><p class="muted pad">{imported ? "This run has no time axis: an imported profile without times." : "This run has no length: nothing was recorded."}</p></section>;
+  }
   return (
     <section class={"time" + (folded ? " folded" : "")} aria-label="Time">
       <button id="fold-time" class="fold" aria-expanded={!folded} title="Fold the time panel (l)" onClick={() => setFolded(!folded)}>{folded ? "▸ Time" : "▾ Time"}</button>
@@ -120,7 +125,7 @@ export function TimePanel() {
         <div class="time-body" ref={attach} tabIndex={0} role="group" aria-label={`Range: ${now}. Arrow keys move it, shift with arrow keys its end, b makes it the baseline, Escape clears it.`}
              onMouseDown={onDown} onKeyDown={onKey} onDblClick={() => store.set({ from: 0, to: 0, baseFrom: 0, baseTo: 0 })}>
           <LoadChart width={width} series={series.value} heat={heat.value} />
-          <HeatMap width={width} shape={shape} values={values} error={heat.error} />
+          <HeatMap width={width} shape={shape} values={values} bins={heat.value?.bins ?? 0} error={heat.error} />
           <Lanes width={width} timeline={lanes.value} error={lanes.error} />
           <div class="time-row axis-row"><div class="gutter" /><Axis width={width} from={0} to={window_ns} /></div>
           <div class="time-area">

@@ -1,9 +1,10 @@
 // The bar at the top: which run, what is selected, search, export, theme.
 
 import { useMemo } from "preact/hooks";
-import { metricWants } from "../data/states.ts";
+import { hasTimes } from "../data/report.ts";
+import { kStateNames, metricWants } from "../data/states.ts";
 import { Weights } from "../data/weights.ts";
-import { percent, seconds } from "../format.ts";
+import { duration, percent, seconds } from "../format.ts";
 import { useView } from "../hooks.ts";
 import { foundTime } from "../search.ts";
 import { toggleTheme } from "../theme.ts";
@@ -19,7 +20,7 @@ function SearchBox() {
   }, [found, cells, tree, state.metric, state.only]);
   return (
     <div class="search">
-      <input id="search" type="search" placeholder="Search functions, files, modules  ( / )" value={state.search}
+      <input id="search" type="search" placeholder="Search  ( / )" title="Part of a function's, file's or module's name, or /a regular expression/" value={state.search}
              aria-label="Search functions, files and modules" spellcheck={false} autocomplete="off"
              onInput={(event) => store.set({ search: event.currentTarget.value }, true)}
              onKeyDown={(event) => {
@@ -42,7 +43,7 @@ function Chosen() {
       {state.to > state.from && <span class="pill">{seconds(state.from, step)} – {seconds(state.to, step)}{clear("range", { from: 0, to: 0 })}</span>}
       {state.baseTo > state.baseFrom && <span class="pill base">baseline {seconds(state.baseFrom, 1e7)} – {seconds(state.baseTo, 1e7)}{clear("baseline", { baseFrom: 0, baseTo: 0 })}</span>}
       {state.threads && <span class="pill">{state.threads.length} of {run.meta.threads.length} threads{clear("threads", { threads: null })}</span>}
-      {state.only && <span class="pill">only {state.only.replace("_", " ")}{clear("state", { only: "" })}</span>}
+      {state.only && <span class="pill">only {kStateNames[state.only] ?? state.only}{clear("state", { only: "" })}</span>}
     </div>
   );
 }
@@ -60,7 +61,7 @@ export function TopBar({ onHelp, onTheme }: { onHelp: () => void; onTheme: () =>
             {runs.map((r) => <option key={r.id} value={r.id}>{r.meta.run}</option>)}
           </select>
         : <span class="run-name" title={run.meta.path}><bdi>{run.meta.run}</bdi></span>}
-      <span class="muted target"><bdi>{report.workload.target || run.meta.backend}</bdi> · {(report.workload.window_ns / 1e9).toFixed(1)} s {report.workload.begin_utc && ` · ${report.workload.begin_utc}`}</span>
+      <span class="muted target" title={report.workload.command_line}><bdi>{report.workload.target || run.meta.backend}</bdi>{run.meta.window_ns > 0 && hasTimes(report) && ` · ${duration(run.meta.window_ns)}`}{report.workload.begin_utc && hasTimes(report) && ` · ${report.workload.begin_utc}`}</span>
       <Chosen />
       <span class={"busy" + (busy ? " on" : "")} role="status">{busy ? "…" : ""}</span>
       <SearchBox />

@@ -27,7 +27,7 @@ function useWeights(): Weights {
 
 function LinesTable() {
   const { run, selection, selectionKey, state, store } = useView();
-  const answer = useAnswer(`lines ${selectionKey}`, () => run.lines({ ...selection, functions: null }));
+  const answer = useAnswer(`lines ${selectionKey}`, (signal) => run.lines({ ...selection, functions: null }, signal));
   const rows = useMemo(() => {
     const table = answer.value;
     if (!table) return [];
@@ -45,7 +45,7 @@ function LinesTable() {
   if (!answer.value) return <p class="loading">Reading lines …</p>;
   return (
     <DataTable label="Lines by time" rows={rows} sort={state.sort} onSort={(sort) => store.set({ sort }, true)} rowKey={(row) => `${row.file}:${row.line}`}
-      onRow={(row) => store.set({ tab: "source", file: row.file })}
+      onRow={(row) => store.set({ tab: "source", file: row.file, line: row.line })}
       empty="No lines: the run's modules have no debug information, or nothing is selected."
       columns={[
         { id: "self", title: "self", value: (r) => r.self, show: (r) => duration(r.self), bar: (r) => r.self / most },

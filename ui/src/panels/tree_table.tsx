@@ -64,7 +64,7 @@ export function TreeTable({ root, tree }: { root: Frame; tree: Tree }) {
                 <td class="num">{duration(frame.total)}</td>
                 <td class="num">{percent(frame.total / root.total)}</td>
                 <td class="num">{frame.self > 0 ? duration(frame.self) : ""}</td>
-                <td class="name" style={{ paddingLeft: `${8 + frame.depth * 13}px` }}>
+                <td class="name" style={{ paddingLeft: `${8 + frame.depth * 11}px` }}>
                   {kids ? <button class="twist" aria-label={opened.has(frame) ? "Close" : "Open"} tabIndex={-1} onClick={() => toggle(frame)}>{opened.has(frame) ? "▾" : "▸"}</button> : <span class="twist" />}
                   <bdi>{frameName(tree, frame, "all")}</bdi>
                 </td>

@@ -1,9 +1,10 @@
 // The strip at the top: the verdict in a sentence, the bar of thread time, the causes, and how far
 // all of it can be trusted.
 
-import type { Limit, Split } from "../data/report.ts";
+import { hasTimes, type HeapReport, type Limit, type Split } from "../data/report.ts";
+import { isHeapOnly } from "../data/run_source.ts";
 import { kStateNames, kStateOrder, stateColour } from "../data/states.ts";
-import { count, duration, percent } from "../format.ts";
+import { amount, count, duration, percent } from "../format.ts";
 import { useView } from "../hooks.ts";
 
 export function splitStates(split: Split): [id: string, ns: number][] {
@@ -15,10 +16,11 @@ export function splitStates(split: Split): [id: string, ns: number][] {
 }
 
 function ThreadTimeBar() {
-  const { report, dark, state, store } = useView();
+  const { report, dark, run, state, store } = useView();
   const split = report.thread_time;
   const states = splitStates(split);
   const wall = states.reduce((sum, [, ns]) => sum + ns, 0);
+  if (isHeapOnly(run.meta)) return <p class="muted">Allocations only: this run holds no time on or off the CPU. <code>assay record --heap</code> takes both.</p>;
   if (wall <= 0) return <p class="muted">No thread time: nothing ran and nothing waited in this run.</p>;
   const choose = (id: string): void => {
     const running = id === "user" || id === "kernel";
@@ -61,7 +63,7 @@ function Causes() {
           <a href="#" onClick={(event) => {
             event.preventDefault();
             store.set({ tab: "findings", finding: finding.id });
-          }}>{finding.title}</a>
+          }} title={finding.title}>{finding.title}</a>
           {finding.share !== undefined && <b> {percent(finding.share)}</b>}
         </li>
       ))}
@@ -73,8 +75,13 @@ function TrustLine() {
   const { report, run } = useView();
   const quality = report.quality;
   const own = quality.own_cost.cpu_ns;
-  const parts = [
-    `${count(quality.samples)} samples at ${quality.hz.toFixed(0)} Hz`,
+  const heap = report.heap;
+  const parts = heap && isHeapOnly(run.meta) ? [
+    `${count(heap.allocated.samples)} sampled allocations`,
+    heap.rate_bytes ? `one in about ${amount(heap.rate_bytes, "bytes")}` : "",
+    `lost ${percent(quality.lost_share)}`,
+  ].filter(Boolean) : [
+    `${count(quality.samples)} ${quality.samples === 1 ? "sample" : "samples"}${hasTimes(report) ? ` at ${quality.hz.toFixed(0)} Hz` : ", without times"}`,
     run.meta.has_waits ? `${count(quality.waits)} waits` : "no waits recorded: on-CPU time only",
     `lost ${percent(quality.lost_share)}`,
     `complete stacks ${percent(quality.complete_share)}`,
@@ -110,8 +117,16 @@ function plainSentence(split: Split, cpus: number, window: number): string {
   return used + most + ".";
 }
 
+// A run of allocations says nothing of what holds the server back.
+function HeapSentence({ heap }: { heap: HeapReport }) {
+  const leaks = heap.sites.filter((site) => site.leaks).length;
+  const suspects = leaks === 0 ? "no line looks like a leak" : leaks === 1 ? "one line looks like a leak" : `${leaks} lines look like leaks`;
+  return <h1><span class="kind">Heap</span>{amount(heap.live.bytes, "bytes")} live at the end, {amount(heap.allocated.bytes, "bytes")} allocated in {duration(heap.window_ns)}; {suspects}.</h1>;
+}
+
 export function VerdictStrip() {
-  const { report, judged } = useView();
+  const { report, judged, run } = useView();
+  const heap = isHeapOnly(run.meta) ? report.heap : null;
   const verdict = report.verdict;
   if (!judged) return <section class="verdict pending" aria-label="Verdict"><h1>Working out the verdict …</h1></section>;
   const withheld = verdict?.kind === "withheld";
@@ -119,14 +134,14 @@ export function VerdictStrip() {
   return (
     <section class="verdict" aria-label="Verdict">
       <div class="verdict-words">
-        {verdict
+        {heap ? <HeapSentence heap={heap} /> : verdict
           ? <h1 class={withheld ? "withheld" : ""}><span class="kind">{verdict.kind.replaceAll("-", " ")}</span>{verdict.sentence}
               {confidence !== undefined && !withheld && <small>confidence {typeof confidence === "number" ? percent(confidence) : confidence}</small>}</h1>
           : <h1>{plainSentence(report.thread_time, report.workload.cpus, report.workload.window_ns)}
               <small>This run's report has no verdict.</small></h1>}
         <div class="verdict-next">
           <Causes />
-          {verdict?.next_step && <span class="next" title={verdict.next_step}><b>Next</b> {verdict.next_step}{verdict.next_command && <code>{verdict.next_command}</code>}</span>}
+          {!heap && verdict?.next_step && <span class="next" title={verdict.next_step}><b>Next</b> {verdict.next_step}{verdict.next_command && <code>{verdict.next_command}</code>}</span>}
         </div>
       </div>
       <ThreadTimeBar />

@@ -20,19 +20,33 @@ export interface WaitRow {
 
 export const kWholeRunNote = "This page is a file: these figures are of the whole run, whatever range and threads are selected.";
 
+// Waiting on behalf of others, though it may be compiled into the program.
+const kWaitingHelpers = /^(std::|__gnu_cxx::|__gthread|pthread_|__pthread|boost::|absl::)/;
+
+// Where in the kernel or a library it waits: the leaf, but not the scheduler, in which all waits end.
+export function waitsIn(tree: ReturnType<typeof useView>["tree"], node: number): string {
+  const { functions } = tree;
+  for (let at = node; at > 0; at = tree.parent[at]) {
+    const name = functions.short[tree.fn[at]];
+    if (!/^(__)?(schedule|io_schedule|preempt_schedule)/.test(name)) return name;
+  }
+  return node > 0 ? functions.short[tree.fn[node]] : "(no stack)";
+}
+
 // The function of ours nearest to the wait: the first from the leaf that is neither kernel nor libc.
 export function nearestOwn(tree: ReturnType<typeof useView>["tree"], node: number): string {
   const { functions } = tree;
   for (let at = node; at > 0; at = tree.parent[at]) {
     const fn = tree.fn[at];
-    if (functions.kind[fn] === 0 && !/^(libc|libpthread|ld-|libstdc)/.test(functions.module[fn])) return functions.short[fn];
+    if (functions.kind[fn] === 0 && !/^(libc|libpthread|ld-|libstdc)/.test(functions.module[fn])
+        && !kWaitingHelpers.test(functions.name[fn])) return functions.short[fn];
   }
   return node > 0 ? functions.short[tree.fn[node]] : "(no stack)";
 }
 
 export function WaitsTab() {
   const { run, tree, selection, selectionKey, state, store, dark, found } = useView();
-  const answer = useAnswer(`waits ${selectionKey} ${found ? state.search : ""}`, () => run.waits(selection));
+  const answer = useAnswer(`waits ${selectionKey} ${found ? state.search : ""}`, (signal) => run.waits(selection, signal));
   const [chosen, setChosen] = useState<WaitRow | null>(null);
   const rows = useMemo(() => {
     const numbers = answer.value?.numbers;
@@ -63,7 +77,7 @@ export function WaitsTab() {
             { id: "p99", title: "p99", value: (r) => r.p99, show: (r) => duration(r.p99) },
             { id: "max", title: "longest", value: (r) => r.max, show: (r) => duration(r.max) },
             { id: "own", title: "called from", value: (r) => nearestOwn(tree, r.node), show: (r) => <bdi>{nearestOwn(tree, r.node)}</bdi> },
-            { id: "leaf", title: "waits in", value: (r) => (r.node ? tree.functions.name[tree.fn[r.node]] : ""), show: (r) => <bdi class="muted">{r.node ? tree.functions.short[tree.fn[r.node]] : "(no stack)"}</bdi> },
+            { id: "leaf", title: "waits in", value: (r) => waitsIn(tree, r.node), show: (r) => <bdi class="muted">{waitsIn(tree, r.node)}</bdi> },
           ]} />
         {chosen && (
           <aside class="side" aria-label="Stack of the wait">

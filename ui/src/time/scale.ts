@@ -25,6 +25,21 @@ export function heatShape(windowNs: number): HeatShape {
   return { columns, rows: kRows, columnNs, rowNs: columnNs / kRows };
 }
 
+// Bins of the lanes: whole groups of the heat map's cells, so that a large run has them added up
+// (src/view/run_index.cpp), and few enough to be drawn.
+export function laneBins(shape: HeatShape, threads: number): number {
+  const most = Math.min(650, 2_000_000 / Math.max(1, threads));
+  const groups = [10, 5, 4, 2].find((group) => shape.columns * group <= most) ?? 1;
+  return shape.columns * groups;
+}
+
+// Values of fewer, longer bins as so many of equal length that add up to the same.
+export function spread(values: Float64Array, bins: number): Float64Array {
+  if (values.length === bins) return values;
+  const share = values.length / bins;
+  return Float64Array.from({ length: bins }, (_, i) => values[Math.floor(i * share)] * share);
+}
+
 export function ticks(from: number, to: number, most: number): { step: number; at: number[] } {
   const step = roundStep((to - from) / Math.max(1, most));
   const at: number[] = [];
