@@ -222,7 +222,8 @@ Result<std::vector<std::string>> export_by_process(const run::Reader& reader,
   std::set<std::string> names;
   for (const model::Process& process : reader.contents().processes) {
     model::ProcessId id = process.id;
-    std::string name = file_name_text(process.role.empty() ? process.comm : process.role);
+    std::string name =
+        file_name_text(process.role.empty() ? model::process_name(process) : process.role);
     for (int64_t more : {int64_t{process.pid}, int64_t{id.value}}) {
       if (!names.contains(name)) break;
       name += fmt::format("-{}", more);

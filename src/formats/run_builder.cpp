@@ -26,7 +26,8 @@ void RunBuilder::begin_file(const std::string& name) {
 }
 
 model::ProcessId RunBuilder::process(const Who& who) {
-  std::string name = who.process.empty() ? std::string(last_part(file_)) : who.process;
+  std::string name = who.process;
+  if (name.empty()) name = last_part(who.exe.empty() ? file_ : who.exe);
   std::string key = who.pid != 0 ? std::to_string(who.pid)
                                  : fmt::format("{} {} {}", file_number_, name, who.role);
   auto [it, added] = process_ids_.try_emplace(key, static_cast<uint32_t>(processes_.size()));
@@ -34,8 +35,8 @@ model::ProcessId RunBuilder::process(const Who& who) {
     model::Process& made = processes_.emplace_back();
     made.id = {it->second};
     made.pid = who.pid;
-    made.exe = name;
-    made.comm = std::string(last_part(name));
+    made.exe = who.exe.empty() ? name : who.exe;
+    made.comm = name;
     made.role = who.role.empty() ? made.comm : who.role;
   }
   return {it->second};

@@ -30,10 +30,11 @@ namespace assay::formats {
 struct Who {
   pid_t pid = 0;
   pid_t tid = 0;
-  std::string process;  // name of the program
+  std::string process;  // its name
   std::string thread;
   std::string role;
   std::string pool;
+  std::string exe;  // path of the program's file
 };
 
 class RunBuilder {

@@ -14,12 +14,6 @@ std::string_view last_part(std::string_view path) {
   return slash == path.npos ? path : path.substr(slash + 1);
 }
 
-std::string_view name_of(const model::Process& process) {
-  std::string_view exe = last_part(process.exe);
-  if (!exe.empty()) return exe;
-  return process.comm.empty() ? std::string_view("process") : process.comm;
-}
-
 bool is_process(const model::Process& process, const std::string& label, const std::string& asked) {
   return asked == std::to_string(process.pid) || asked == process.role || asked == process.comm ||
          asked == last_part(process.exe) || asked == label;
@@ -53,14 +47,14 @@ void SelectedRun::label_processes() {
   const std::vector<model::Process>& processes = contents().processes;
   std::unordered_map<std::string, int> of_name, of_role;
   auto with_role = [](const model::Process& p) {
-    return fmt::format("{} [{}]", name_of(p), p.role);
+    return fmt::format("{} [{}]", model::process_name(p), p.role);
   };
   for (const model::Process& process : processes) {
-    ++of_name[std::string(name_of(process))];
+    ++of_name[std::string(model::process_name(process))];
     ++of_role[with_role(process)];
   }
   for (const model::Process& process : processes) {
-    std::string label(name_of(process));
+    std::string label(model::process_name(process));
     if (of_name[label] > 1) {
       bool told_by_role = !process.role.empty() && of_role[with_role(process)] == 1;
       label = told_by_role ? with_role(process) : fmt::format("{} {}", label, process.pid);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <sys/types.h>
 
@@ -26,6 +27,17 @@ struct Process {
   TimeNs begin_ns = 0;            // when it was first known, or window start
   TimeNs end_ns = kStillRunning;  // exit or exec
 };
+
+// What people call it, wherever it is named (reports, exports, labels): its main thread's name, as
+// `ps` and `top` have it. A program file may be called otherwise: a link leads to it, an
+// interpreter runs it. Only where that name is unknown it is the file's; "process" when neither is
+// known.
+inline std::string_view process_name(const Process& process) {
+  if (!process.comm.empty()) return process.comm;
+  std::string_view exe = process.exe;
+  exe.remove_prefix(exe.rfind('/') + 1);  // 0 when there is none
+  return exe.empty() ? std::string_view("process") : exe;
+}
 
 struct Thread {
   ThreadId id;

@@ -89,8 +89,7 @@ std::string where_text(const std::string& file, uint32_t line, const std::string
 }
 
 std::string process_text(const model::Process& process) {
-  std::string name = process.comm;
-  if (name.empty()) name = process.exe.substr(process.exe.rfind('/') + 1);
+  std::string_view name = model::process_name(process);
   std::string text = fmt::format("{} {}", process.pid, name);
   // The main process needs no saying; its name needs the room.
   if (!process.role.empty() && process.role != "main" && process.role != name)

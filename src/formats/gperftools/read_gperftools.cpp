@@ -20,7 +20,7 @@ uint64_t word_at(std::string_view bytes, size_t index) {
 
 model::ThreadId thread_of(RunBuilder& builder, const ImportedMaps& maps) {
   Who who;
-  who.process = maps.main_program();
+  who.exe = maps.main_program();
   return builder.thread(who);
 }
 

@@ -178,9 +178,10 @@ class ScriptReader {
     for (size_t i = frames_.size(); i-- > 0;) stack = builder_.push(stack, frames_[i]);
     frames_.clear();
     names_.clear();
-    Who who{
-        head_->pid, head_->tid, std::string(stored(head_->comm)), std::string(stored(head_->comm)),
-        "",         ""};
+    Who who;
+    who.pid = head_->pid;
+    who.tid = head_->tid;
+    who.process = who.thread = stored(head_->comm);
     if (wanted(head_->event)) {
       model::ThreadId thread = builder_.thread(who);
       if (head_->event == "off-cpu" || head_->event == "runqueue") {

@@ -16,7 +16,8 @@ class Script {
              model::StackId stack) {
     const model::Thread& thread = run_.thread(id);
     const model::Process& process = run_.process_of(id);
-    std::string name = clean_text(thread.name.empty() ? process.comm : thread.name, 64);
+    std::string name =
+        clean_text(thread.name.empty() ? model::process_name(process) : thread.name, 64);
     output_.write(fmt::format("{} {}/{}", name.empty() ? "?" : name, process.pid, thread.tid));
     if (cpu >= 0) output_.write(fmt::format(" [{:03}]", cpu));
     output_.write(fmt::format(" {}.{:06}: {:>10} {}:\n", time / kNsPerSecond,
