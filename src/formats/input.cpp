@@ -1,5 +1,7 @@
 #include "formats/input.h"
 
+#include <algorithm>
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -77,6 +79,37 @@ Result<void> Input::unpack() {
   unmap();
   owned_ = std::move(*plain);
   return {};
+}
+
+ReadAhead::ReadAhead(const Input& input) {
+  // What is small is read before a thread has started.
+  if (!input.is_mapped() || input.bytes().size() < 8 * kStepBytes) return;
+  thread_ = std::jthread([this, bytes = input.bytes()] { touch_pages(bytes); });
+}
+
+ReadAhead::~ReadAhead() {
+  ended_ = true;
+  at_.fetch_add(1);  // so that a wait for it ends
+  at_.notify_one();
+}
+
+void ReadAhead::touch_pages(std::string_view bytes) {
+  for (size_t next = 0; next < bytes.size();) {
+    size_t reader = at_;
+    if (ended_) return;  // told before the last at_, so it is not waited for in vain
+    // Where the reader is already, it has the pages itself.
+    next = std::max(next, reader / kStepBytes * kStepBytes + kStepBytes);
+    if (next >= bytes.size()) return;
+    if (next > reader + kAheadBytes) {
+      at_.wait(reader);
+      continue;
+    }
+    size_t size = std::min(kStepBytes, bytes.size() - next);
+    void* at = const_cast<char*>(bytes.data() + next);
+    // A kernel before 5.14 does not know it; a file that shrank has no such pages.
+    if (::madvise(at, size, MADV_POPULATE_READ) != 0) return;
+    next += size;
+  }
 }
 
 }  // namespace assay::formats

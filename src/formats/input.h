@@ -4,9 +4,11 @@
 // the unpacked bytes.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "base/result.h"
 
@@ -22,6 +24,7 @@ class Input {
 
   const std::string& name() const { return name_; }
   std::string_view bytes() const { return mapped_.empty() ? std::string_view(owned_) : mapped_; }
+  bool is_mapped() const { return !mapped_.empty(); }
   // Replaces gzipped bytes by what is in them. Does nothing when they are not.
   Result<void> unpack();
 
@@ -39,6 +42,33 @@ class Input {
   std::string name_;
   std::string_view mapped_;
   std::string owned_;
+};
+
+// Has the pages of a mapped file made ready by a thread beside, a little ahead of who reads it from
+// its beginning to its end. For bytes that are no mapped file it does nothing. Bounded: it is never
+// more than kAheadBytes in front, so that a file larger than the memory goes through it.
+class ReadAhead {
+ public:
+  explicit ReadAhead(const Input& input);
+  ReadAhead(const ReadAhead&) = delete;
+  ReadAhead& operator=(const ReadAhead&) = delete;
+  ~ReadAhead();
+  // The reader has come so far.
+  void reached(size_t offset) {
+    if (offset - told_ < kStepBytes) return;
+    told_ = offset;
+    at_ = offset;
+    at_.notify_one();
+  }
+
+ private:
+  static constexpr size_t kStepBytes = size_t{1} << 20, kAheadBytes = size_t{64} << 20;
+  void touch_pages(std::string_view bytes);
+
+  size_t told_ = 0;
+  std::atomic<size_t> at_ = 0;
+  std::atomic<bool> ended_ = false;
+  std::jthread thread_;
 };
 
 // One line after another, without their ends; `offset` is where the line begins.

@@ -188,14 +188,22 @@ class FileWriter : public Writer {
   }
 
   // Two dozen tables of mostly one page each are most of a short run: smaller pages make it a
-  // fraction. Large runs keep large pages, which are read faster. Atomic; a run that cannot be
-  // packed is as good.
+  // fraction. Large runs keep large pages, which are read faster. Packed beside and renamed, so it
+  // is there as it was or packed; a run that cannot be packed is as good.
   void pack_if_small() {
     constexpr int64_t kSmallBytes = int64_t{4} << 20;
     auto pages = database_.query_int("PRAGMA page_count");
     auto page_bytes = database_.query_int("PRAGMA page_size");
     if (!pages || !page_bytes || *pages * *page_bytes > kSmallBytes) return;
-    (void)database_.execute("PRAGMA temp_store = MEMORY; PRAGMA page_size = 1024; VACUUM");
+    std::string packed = fmt::format("{}.packed.{}", database_.path(), ::getpid());
+    ::unlink(packed.c_str());
+    auto done = database_.execute("PRAGMA page_size = 1024");
+    if (done) {
+      auto pack = Statement::prepare(database_, "VACUUM INTO ?");
+      done = pack ? pack->bind(packed).run() : std::unexpected(pack.error());
+    }
+    bool moved = done && ::rename(packed.c_str(), database_.path().c_str()) == 0;
+    if (!moved) ::unlink(packed.c_str());
   }
 
   Result<void> close_durably() {

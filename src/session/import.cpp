@@ -3,6 +3,7 @@
 #include <array>
 #include <filesystem>
 #include <optional>
+#include <thread>
 
 #include <unistd.h>
 
@@ -140,7 +141,10 @@ class Importer {
     }
     builder_.begin_file(input->name());
     formats_.emplace_back(name_of(*source));
-    return read_as(*source, *input);
+    auto done = read_as(*source, *input);
+    // Giving back a large file's pages takes a while; nobody has to wait for it.
+    closing_.emplace_back([gone = std::move(*input)] {});
+    return done;
   }
 
   const std::vector<std::string>& formats() const { return formats_; }
@@ -176,6 +180,7 @@ class Importer {
   RunBuilder& builder_;
   ImportNames& names_;
   std::vector<std::string> formats_;
+  std::vector<std::jthread> closing_;
 };
 
 std::string joined(const std::vector<std::string>& texts) {

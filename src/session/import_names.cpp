@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <fstream>
+#include <numeric>
 
 namespace assay::session {
 namespace {
@@ -32,48 +34,90 @@ ImportNames::ImportNames(bool wanted, const std::string& cache_dir) : wanted_(wa
 
 void ImportNames::set_kernel_place(const KernelPlace& place) {
   if (place_ == place) return;
-  if (kernel_reader_.joinable()) kernel_reader_.join();
+  wait();
   place_ = place;
   this_kernel_.reset();
+  // What was named by another kernel's place is named anew.
+  next_frame_ = 0;
+  usable_.clear();
+  unnamed_.clear();
+  named_.clear();
 }
 
-void ImportNames::expect_kernel(const model::Module& kernel) {
-  if (!wanted_ || !place_ || kernel_reader_.joinable()) return;
-  kernel_reader_ = std::jthread([this, kernel] {
-    this_kernel_ = lies_at(*place_);
-    if (!*this_kernel_) return;
-    symbolizer_->add_module(0, {0, 0, 0, kernel.id}, kernel);
-    symbolizer_->resolve(kernel.id, place_->address);  // reads the names
+void ImportNames::name_ahead(const formats::RunBuilder& builder) {
+  using namespace std::chrono_literals;
+  if (!wanted_) return;
+  if (ahead_.valid() && ahead_.wait_for(0s) != std::future_status::ready) return;
+  Batch batch = take_batch(builder);
+  if (batch.ids.empty()) return;
+  ahead_ = std::async(std::launch::async, [this, batch = std::move(batch)]() mutable {
+    name_slowly(std::move(batch));
   });
 }
 
-bool ImportNames::is_this_kernel() {
-  if (kernel_reader_.joinable()) kernel_reader_.join();
-  if (!this_kernel_) this_kernel_ = place_ && lies_at(*place_);
-  return *this_kernel_;
+void ImportNames::wait() {
+  if (ahead_.valid()) ahead_.get();
+}
+
+ImportNames::Batch ImportNames::take_batch(const formats::RunBuilder& builder) {
+  Batch batch;
+  for (; next_frame_ < builder.frames().all().size(); ++next_frame_) {
+    model::FrameId id{next_frame_};
+    if (builder.is_named(id)) continue;
+    const model::Frame& frame = builder.frames()[id];
+    batch.ids.push_back(id);
+    batch.frames.push_back(frame);
+    batch.modules.try_emplace(frame.module, builder.modules()[frame.module]);
+  }
+  return batch;
+}
+
+void ImportNames::choose(Batch& batch) {
+  size_t kept = 0;
+  for (size_t i = 0; i < batch.ids.size(); ++i) {
+    if (!can_name(batch.modules.at(batch.frames[i].module))) continue;
+    batch.ids[kept] = batch.ids[i];
+    batch.frames[kept++] = batch.frames[i];
+  }
+  batch.ids.resize(kept);
+  batch.frames.resize(kept);
+}
+
+// By one thread: another reads samples meanwhile. Neighbours share what must be read of a file.
+void ImportNames::name_slowly(Batch batch) {
+  choose(batch);
+  std::vector<size_t> order(batch.ids.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, {}, [&](size_t i) { return batch.frames[i]; });
+  size_t before = named_.size();
+  for (model::FrameId id : batch.ids) named_.push_back({id, {}});
+  for (size_t i : order) {
+    const model::Frame& frame = batch.frames[i];
+    named_[before + i].locations = symbolizer_->resolve(frame.module, frame.address);
+  }
 }
 
 void ImportNames::name_frames(formats::RunBuilder& builder) {
   if (!wanted_) return;
-  std::vector<model::Frame> frames;
-  std::vector<model::FrameId> ids;
-  for (uint32_t i = 0; i < builder.frames().all().size(); ++i) {
-    model::FrameId id{i};
-    const model::Frame& frame = builder.frames()[id];
-    if (builder.is_named(id) || !can_name(builder, frame.module)) continue;
-    frames.push_back(frame);
-    ids.push_back(id);
-  }
-  auto names = symbolizer_->resolve_all(frames);
-  for (size_t i = 0; i < ids.size(); ++i) builder.name(ids[i], names[i]);
+  wait();
+  Batch rest = take_batch(builder);
+  choose(rest);
+  auto names = symbolizer_->resolve_all(rest.frames);
+  for (const Named& named : named_) builder.name(named.frame, named.locations);
+  for (size_t i = 0; i < rest.ids.size(); ++i) builder.name(rest.ids[i], names[i]);
   note_missing(builder);
 }
 
-bool ImportNames::can_name(const formats::RunBuilder& builder, model::ModuleId id) {
-  auto [it, added] = usable_.try_emplace(id, false);
-  if (added) it->second = open(builder.modules()[id]);
-  if (!it->second) ++unnamed_[id];
+bool ImportNames::can_name(const model::Module& module) {
+  auto [it, added] = usable_.try_emplace(module.id, false);
+  if (added) it->second = open(module);
+  if (!it->second) ++unnamed_[module.id];
   return it->second;
+}
+
+bool ImportNames::is_this_kernel() {
+  if (!this_kernel_) this_kernel_ = place_ && lies_at(*place_);
+  return *this_kernel_;
 }
 
 bool ImportNames::open(const model::Module& module) {

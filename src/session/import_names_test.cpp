@@ -1,5 +1,6 @@
 #include "session/import_names.h"
 
+#include <filesystem>
 #include <fstream>
 
 #include <gtest/gtest.h>
@@ -36,7 +37,7 @@ class ImportNamesTest : public testing::Test {
     ImportNames names(wanted, "");
     for (const KernelPlace& place : places) {
       names.set_kernel_place(place);
-      names.expect_kernel(builder_->modules()[kernel_]);
+      names.name_ahead(*builder_);
     }
     names.name_frames(*builder_);
     return builder_->is_named(frame);
@@ -56,6 +57,37 @@ TEST_F(ImportNamesTest, OnlyTheKernelThatRunsHereIsNamed) {
   EXPECT_FALSE(is_named(true, {here, elsewhere}, here.address)) << "the last place counts";
   EXPECT_FALSE(is_named(false, {here}, here.address)) << "no names are wanted";
   EXPECT_TRUE(is_named(true, {elsewhere, here}, here.address));
+}
+
+// Whatever is named beside, and when, the run gets the same names in the same order.
+TEST_F(ImportNamesTest, NamingAheadMakesNoDifference) {
+  std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  auto names_of = [&](const std::string& file, bool ahead) {
+    auto writer = run::Writer::create(scratch_.file(file), {}, true);
+    formats::RunBuilder builder(**writer, [](const std::string& name) { return name; });
+    ImportNames names(true, "");
+    model::ModuleId module = builder.module(model::ModuleKind::elf, self, "");
+    model::ModuleId gone = builder.module(model::ModuleKind::elf, "/no/such/file", "");
+    for (uint32_t i = 0; i < 400; ++i) {
+      builder.frame({i % 7 == 0 ? gone : module, 0x1000 + (i * 7919) % 400 * 64});
+      if (ahead && i % 50 == 0) names.name_ahead(builder);
+    }
+    names.name_frames(builder);
+    EXPECT_TRUE(builder.finish({}));
+    writer->reset();
+    auto reader = run::Reader::open(scratch_.file(file));
+    EXPECT_TRUE(reader);
+    std::string text;
+    for (const auto& locations : (*reader)->contents().locations) {
+      for (const auto& at : locations) text += at.function + ' ';
+      text += '\n';
+    }
+    for (const auto& note : (*reader)->contents().notes) text += note.text + '\n';
+    return text;
+  };
+  std::string at_the_end = names_of("a.assay", false);
+  EXPECT_NE(at_the_end.find("/no/such/file (58 addresses)"), std::string::npos) << at_the_end;
+  EXPECT_EQ(names_of("b.assay", true), at_the_end);
 }
 
 }  // namespace

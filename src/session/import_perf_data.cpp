@@ -97,8 +97,9 @@ model::ThreadId PerfDataImport::thread(const PerfHead& head) {
   who.tid = head.tid;
   auto name = names_.find(head.tid), process = names_.find(head.pid);
   if (name != names_.end()) who.thread = name->second;
-  who.process = process != names_.end() ? process->second : fmt::format("pid {}", head.pid);
-  if (const std::string& exe = processes_[head.pid].exe; !exe.empty()) who.process = exe;
+  who.exe = processes_[head.pid].exe;
+  if (process != names_.end()) who.process = process->second;
+  if (who.process.empty() && who.exe.empty()) who.process = fmt::format("pid {}", head.pid);
   it->second = builder_.thread(who);
   if (data_.has_switches()) off_cpu_.existing_thread(it->second, begin_of(data_));
   return it->second;
@@ -107,8 +108,7 @@ model::ThreadId PerfDataImport::thread(const PerfHead& head) {
 void PerfDataImport::named(const PerfHead& head, std::string_view name, bool exec) {
   names_[head.tid] = std::string(formats::stored(name));
   if (exec) {
-    processes_[head.pid] = {};
-    memo_.clear();  // the same addresses are other code from here on
+    processes_[head.pid] = {};  // the same addresses are other code from here on
   }
   auto it = threads_.find(head.tid);
   if (it == threads_.end()) return;
@@ -119,8 +119,8 @@ void PerfDataImport::named(const PerfHead& head, std::string_view name, bool exe
 void PerfDataImport::forked(const PerfHead& head, pid_t parent_pid) {
   if (head.pid != parent_pid && processes_.contains(parent_pid)) {
     Process copy = processes_[parent_pid];
+    copy.space_number = 0;
     processes_[head.pid] = std::move(copy);
-    memo_.clear();
   }
   if (!names_.contains(head.tid) && names_.contains(parent_pid)) {
     std::string inherited = names_[parent_pid];
@@ -135,6 +135,7 @@ void PerfDataImport::exited(const PerfHead& head) {
   if (it == threads_.end()) return;
   if (data_.has_switches()) off_cpu_.exited(it->second, head.time);
   unwinder_->forget_thread(head.tid);
+  trails_.forget(head.tid);
   threads_.erase(it);  // the number may come back as another thread's
 }
 
@@ -165,7 +166,7 @@ void PerfDataImport::mapped(const PerfHead& head, const formats::PerfMapping& re
   }
   Process& process = processes_[head.pid];
   process.space.map(mapping);
-  memo_.clear();
+  process.space_number = 0;
   if (process.exe.empty() && file) {
     process.exe = path;
     if (auto it = threads_.find(head.pid); it != threads_.end()) {
@@ -208,31 +209,36 @@ void PerfDataImport::sample(const PerfHead& head, const PerfSample& sample) {
   if (data_.has_switches()) off_cpu_.running_sample(id, head.time);
   builder_.sample(
       {head.time, id, stack(head, sample), weight(sample), static_cast<uint16_t>(head.cpu)});
+  if (builder_.samples() < next_naming_) return;
+  namer_.name_ahead(builder_);
+  next_naming_ *= 2;
 }
 
 model::StackId PerfDataImport::stack(const PerfHead& head, const PerfSample& sample) {
   has_stacks_ = has_stacks_ || sample.has_chain || !sample.stack.empty();
   if (!sample.has_chain && sample.stack.empty()) {
-    model::StackId root = builder_.marker(StackEnd::not_sampled);
+    model::StackId root = marker(StackEnd::not_sampled);
     if (sample.user_mode) return push(root, head.pid, sample.ip);
-    return push_kernel(root, std::span(&sample.ip, 1));
+    return push_kernel(root, sample.ip);
   }
   StackEnd end = find_user_addresses(head, sample);
-  words_.assign({static_cast<uint64_t>(head.pid), static_cast<uint64_t>(end), addresses_.size()});
-  words_.insert(words_.end(), addresses_.begin(), addresses_.end());
-  words_.insert(words_.end(), sample.kernel_chain.begin(), sample.kernel_chain.end());
-  if (const model::StackId* known = memo_.find(words_)) return *known;
-  model::StackId stack;
-  if (end != StackEnd::complete) stack = builder_.marker(end);
-  for (size_t i = addresses_.size(); i-- > 0;) stack = push(stack, head.pid, addresses_[i]);
-  stack = push_kernel(stack, sample.kernel_chain);
-  memo_.keep(words_, stack);
-  return stack;
+  StackTrails::Stack stack;
+  stack.user_words = words_.size();
+  stack.space = space_number(head.pid);
+  if (end != StackEnd::complete) stack.root = marker(end);
+  for (size_t i = std::min(sample.kernel_chain.size(), formats::kDeepestStack); i-- > 0;) {
+    words_.push_back(sample.kernel_chain[i] - (i > 0 ? 1 : 0));
+  }
+  stack.words = words_;
+  return trails_.find(
+      head.tid, stack, [&](model::StackId parent, uint64_t address, bool is_kernel) {
+        return is_kernel ? push_kernel(parent, address) : push(parent, head.pid, address);
+      });
 }
 
-// Fills addresses_, leaf first: none for a kernel thread.
+// Fills words_ with them, root first: none for a kernel thread.
 StackEnd PerfDataImport::find_user_addresses(const PerfHead& head, const PerfSample& sample) {
-  addresses_.clear();
+  words_.clear();
   if (!sample.stack.empty() && sample.registers.known != 0) {
     unwind::RawStack raw;
     raw.pid = head.pid;
@@ -241,16 +247,28 @@ StackEnd PerfDataImport::find_user_addresses(const PerfHead& head, const PerfSam
     raw.copy = sample.stack;
     raw.fp_chain = sample.user_chain;
     const unwind::UserStack& user = unwinder_->unwind(raw, processes_[head.pid].space);
-    for (const unwind::UserFrame& frame : user.frames) {
-      addresses_.push_back(frame.pc - (frame.is_return_address ? 1 : 0));
+    for (size_t i = user.frames.size(); i-- > 0;) {
+      words_.push_back(user.frames[i].pc - (user.frames[i].is_return_address ? 1 : 0));
     }
     return user.end;
   }
   if (sample.user_chain.empty()) return StackEnd::complete;
-  for (size_t i = 0; i < std::min(sample.user_chain.size(), formats::kDeepestStack); ++i) {
-    addresses_.push_back(sample.user_chain[i] - (i > 0 ? 1 : 0));
+  for (size_t i = std::min(sample.user_chain.size(), formats::kDeepestStack); i-- > 0;) {
+    words_.push_back(sample.user_chain[i] - (i > 0 ? 1 : 0));
   }
   return StackEnd::frame_pointers;
+}
+
+uint32_t PerfDataImport::space_number(pid_t pid) {
+  uint32_t& number = processes_[pid].space_number;
+  if (number == 0) number = ++last_space_number_;
+  return number;
+}
+
+model::StackId PerfDataImport::marker(StackEnd end) {
+  model::StackId& known = markers_[static_cast<size_t>(end)];
+  if (known.value == 0) known = builder_.marker(end);
+  return known;
 }
 
 model::StackId PerfDataImport::push(model::StackId parent, pid_t pid, uint64_t address) {
@@ -265,16 +283,9 @@ model::StackId PerfDataImport::push(model::StackId parent, pid_t pid, uint64_t a
   return builder_.push(parent, builder_.frame({unknown, address}));
 }
 
-model::StackId PerfDataImport::push_kernel(model::StackId parent, std::span<const uint64_t> chain) {
-  if (chain.empty()) return parent;
-  if (!kernel_) {
-    kernel_ = builder_.module(model::ModuleKind::kernel, "[kernel]", "");
-    namer_.expect_kernel(builder_.modules()[*kernel_]);
-  }
-  for (size_t i = std::min(chain.size(), formats::kDeepestStack); i-- > 0;) {
-    parent = builder_.push(parent, builder_.frame({*kernel_, chain[i] - (i > 0 ? 1 : 0)}));
-  }
-  return parent;
+model::StackId PerfDataImport::push_kernel(model::StackId parent, uint64_t address) {
+  if (!kernel_) kernel_ = builder_.module(model::ModuleKind::kernel, "[kernel]", "");
+  return builder_.push(parent, builder_.frame({*kernel_, address}));
 }
 
 void PerfDataImport::add_notes() {

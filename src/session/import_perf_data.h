@@ -6,6 +6,7 @@
 // and must have the same build id. Failures: the builder's.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,7 +18,7 @@
 #include "formats/run_builder.h"
 #include "model/address_space.h"
 #include "session/import_names.h"
-#include "session/stack_memo.h"
+#include "session/stack_trails.h"
 #include "unwind/unwinder.h"
 
 namespace assay::session {
@@ -32,6 +33,7 @@ class PerfDataImport final : public formats::PerfDataVisitor {
  private:
   struct Process {
     model::AddressSpace space;
+    uint32_t space_number = 0;  // of what `space` holds, for trails_; 0: none yet
     std::string exe;
   };
 
@@ -49,8 +51,10 @@ class PerfDataImport final : public formats::PerfDataVisitor {
   model::StackId stack(const formats::PerfHead& head, const formats::PerfSample& sample);
   model::StackEnd find_user_addresses(const formats::PerfHead& head,
                                       const formats::PerfSample& sample);
+  uint32_t space_number(pid_t pid);
+  model::StackId marker(model::StackEnd end);
   model::StackId push(model::StackId parent, pid_t pid, uint64_t address);
-  model::StackId push_kernel(model::StackId parent, std::span<const uint64_t> chain);
+  model::StackId push_kernel(model::StackId parent, uint64_t address);
   int64_t weight(const formats::PerfSample& sample) const;
   void add_notes();
 
@@ -68,10 +72,12 @@ class PerfDataImport final : public formats::PerfDataVisitor {
   double scale_ = 1;             // period to ns
   uint64_t left_out_ = 0;
   bool has_stacks_ = false;
+  uint64_t next_naming_ = 256;             // samples, after which frames are named beside
   std::optional<model::ModuleId> kernel_;  // once a frame of it was seen
-  StackMemo memo_;                         // of what is mapped now
-  std::vector<uint64_t> addresses_;        // of the sample at hand
-  std::vector<uint64_t> words_;
+  StackTrails trails_;
+  uint32_t last_space_number_ = 0;
+  std::array<model::StackId, model::kStackEndCount> markers_;  // by end; 0: not made yet
+  std::vector<uint64_t> words_;                                // of the stack at hand, root first
 };
 
 }  // namespace assay::session

@@ -95,6 +95,19 @@ TEST_F(ImportTest, WhatTheSourceDoesNotKnowIsNoted) {
   EXPECT_NE(topics.find("unit"), topics.npos) << topics;
 }
 
+// perf ran sh, which is a link to dash.
+TEST_F(ImportTest, ProcessesOfPerfDataAreCalledAsTheyCalledThemselves) {
+  for (const char* file : {"perf_fp.data", "perf_dwarf.data", "perf_pipe.data"}) {
+    ASSERT_TRUE(import({golden(file)}));
+    auto reader = read_back();
+    ASSERT_FALSE(reader->contents().processes.empty());
+    const model::Process& process = reader->contents().processes[0];
+    EXPECT_EQ(model::process_name(process), "sh") << file;
+    EXPECT_EQ(process.exe, "/usr/bin/dash") << file;
+    EXPECT_EQ(process.role, "sh") << file;
+  }
+}
+
 TEST_F(ImportTest, SeveralFilesMerge) {
   ASSERT_TRUE(import({golden("gperftools.cpu"), golden("stacks.folded")}));
   EXPECT_EQ(found(), (Found{114, 0, 140'000'100, 0}));

@@ -46,11 +46,8 @@ KernelCache::KernelCache(const std::string& folder, const std::string& boot_id_f
   if (!boot.empty()) path_ = fmt::format("{}/{}{}{}", folder, kPrefix, boot, kSuffix);
 }
 
-std::optional<KernelSymbols> KernelCache::load() const {
-  if (path_.empty() || ::access(path_.c_str(), R_OK) != 0) return std::nullopt;
-  KernelSymbols core = KernelSymbols::load(path_);
-  if (!core.core_range()) return std::nullopt;  // damaged
-  return core;
+std::optional<KernelText> KernelCache::load() const {
+  return path_.empty() ? std::nullopt : KernelText::open(path_);
 }
 
 void KernelCache::keep(const KernelSymbols& whole) const {

@@ -2,16 +2,17 @@
 //
 // The kernel takes a tenth of a second of CPU to write out kallsyms. What lies between _stext and
 // _etext stays as it is from boot to boot; modules and BPF programs come and go, so they are never
-// kept. In: the whole table, once per boot. Out: a table of that part alone, whose answers within
-// core_range() are those of the whole. Files are written whole and renamed into place, readable by
-// their owner only, and those of earlier boots removed. Threads: none. Failures: a cache that
-// cannot be read or written, or an unknown boot, is no cache.
+// kept. In: the whole table, once per boot. Out: that part alone, whose answers within its range()
+// are those of the whole. Files are written whole and renamed into place, readable by their owner
+// only, and those of earlier boots removed. Threads: none. Failures: a cache that cannot be read or
+// written, or an unknown boot, is no cache.
 #pragma once
 
 #include <optional>
 #include <string>
 
 #include "symbol/kernel_symbols.h"
+#include "symbol/kernel_text.h"
 
 namespace assay::symbol {
 
@@ -20,7 +21,7 @@ class KernelCache {
   // `boot_id_file` names the boot; an empty `folder` is no cache.
   KernelCache(const std::string& folder, const std::string& boot_id_file);
 
-  std::optional<KernelSymbols> load() const;
+  std::optional<KernelText> load() const;
   void keep(const KernelSymbols& whole) const;
 
  private:

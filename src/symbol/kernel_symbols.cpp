@@ -14,8 +14,6 @@ namespace {
 
 constexpr size_t kMaxTextBytes = 256 << 20;
 constexpr size_t kUsualTextBytes = 8 << 20;
-// No symbol of kallsyms has a size, so an address far behind the last one must not get its name.
-constexpr uint64_t kMaxSymbolBytes = 4 << 20;
 
 }  // namespace
 
@@ -126,7 +124,7 @@ bool KernelSymbols::find(const std::vector<Entry>& table, uint64_t address,
                        [](uint64_t value, const Entry& entry) { return value < entry.start; });
   if (it == table.begin()) return false;
   --it;
-  if (address - it->start > kMaxSymbolBytes) return false;
+  if (address - it->start > kMaxKernelSymbolBytes) return false;
   // Several names of one address: the first in the kernel's own order.
   while (it != table.begin() && std::prev(it)->start == it->start) --it;
   out.name = std::string_view(text_).substr(it->name_at, it->name_size);

@@ -13,6 +13,9 @@
 
 namespace assay::symbol {
 
+// No symbol of kallsyms has a size, so an address far behind the last one must not get its name.
+inline constexpr uint64_t kMaxKernelSymbolBytes = 4 << 20;
+
 struct KernelSymbol {
   std::string_view name;
   std::string_view module;  // "nf_tables", "bpf"; empty for the kernel itself
@@ -35,7 +38,8 @@ class KernelSymbols {
     bool has(uint64_t address) const { return begin <= address && address < end; }
   };
   std::optional<Range> core_range() const;
-  // Its symbols, in kallsyms' form: parse() of it answers as this table does within the range.
+  // Its symbols, in kallsyms' form and by address: KernelText answers from it as this table does
+  // within the range.
   std::string core_text() const;
 
  private:

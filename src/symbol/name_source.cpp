@@ -20,7 +20,7 @@ class KernelNames final : public NameSource {
   std::vector<model::Location> resolve(uint64_t address) override {
     model::Location location;
     KernelSymbol symbol;
-    if (table_for(address).find_code(address, symbol)) {
+    if (find_code(address, symbol)) {
       location.function = symbol.name;
       if (!symbol.module.empty())
         location.system_name = fmt::format("{} [{}]", symbol.name, symbol.module);
@@ -57,25 +57,22 @@ class KernelNames final : public NameSource {
     });
     return table_;
   }
-  const KernelSymbols* core() {
-    std::call_once(core_once_, [this] {
-      core_ = cache_.load();
-      if (core_) core_range_ = *core_->core_range();
-    });
+  const KernelText* core() {
+    std::call_once(core_once_, [this] { core_ = cache_.load(); });
     return core_ ? &*core_ : nullptr;
   }
   // What the cache answers as well is not asked of the whole table, which takes longer to have.
-  const KernelSymbols& table_for(uint64_t address) {
-    const KernelSymbols* kept = core();
-    return kept != nullptr && core_range_.has(address) ? *kept : table();
+  bool find_code(uint64_t address, KernelSymbol& out) {
+    const KernelText* kept = core();
+    if (kept != nullptr && kept->range().has(address)) return kept->find_code(address, out);
+    return table().find_code(address, out);
   }
 
   std::string path_;
   KernelCache cache_;
   std::once_flag once_, core_once_;
   KernelSymbols table_;
-  std::optional<KernelSymbols> core_;
-  KernelSymbols::Range core_range_;
+  std::optional<KernelText> core_;
 };
 
 class MarkerNames final : public NameSource {

@@ -3,9 +3,11 @@
 #include <fstream>
 #include <random>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "symbol/kernel_symbols.h"
+#include "symbol/kernel_text.h"
 #include "symbol/symbol_table.h"
 #include "symbol/symbolizer.h"
 #include "symbol/unit_cache.h"
@@ -106,6 +108,48 @@ TEST(KernelSymbols, TheKernelIsAModuleOfTheSymbolizer) {
   EXPECT_EQ(all[0].at(0).function, "nft_do_chain");
   EXPECT_TRUE(all[1].empty());
   EXPECT_EQ(all[2].at(0).function, "vfs_read");
+}
+
+TEST(KernelText, AnswersAsTheTableItCameFrom) {
+  std::mt19937_64 random(1);
+  std::string text = "ffffffff81000000 T _stext\nffffffff81000000 T first\n";
+  uint64_t address = 0xffffffff81000000, end = 0;
+  for (int i = 0; i < 2000; ++i) {
+    if (random() % 4 != 0) address += random() % 50 == 0 ? 9 << 20 : random() % 300;
+    text += fmt::format("{:x} {} f{}\n", address, "tTwWdb"[random() % 6], random() % 100);
+  }
+  end = address + 16;
+  text += fmt::format("{:x} T last\n{:x} T _etext\n{:x} t beyond\n", end, end, end + 100);
+  KernelSymbols whole = KernelSymbols::parse(text);
+  std::string path = ::testing::TempDir() + "/kernel.symbols";
+  auto kept = [&](const std::string& written) {
+    std::ofstream(path) << written;
+    return KernelText::open(path);
+  };
+  auto core = kept(whole.core_text());
+  ASSERT_TRUE(core);
+  EXPECT_EQ(core->range().begin, 0xffffffff81000000);
+  EXPECT_EQ(core->range().end, end);
+  int found = 0;
+  for (uint64_t at = 0xffffffff81000000; at < end; at += random() % 5000) {
+    KernelSymbol want, got;
+    bool is_known = whole.find_code(at, want);
+    ASSERT_EQ(core->find_code(at, got), is_known) << std::hex << at;
+    if (!is_known) continue;
+    ++found;
+    ASSERT_EQ(got.name, want.name) << std::hex << at;
+    ASSERT_EQ(got.start, want.start);
+  }
+  EXPECT_GT(found, 1000);
+  // What is cut, empty or something else is no cache.
+  std::string good = whole.core_text();
+  EXPECT_FALSE(kept(""));
+  EXPECT_FALSE(kept("\n"));
+  EXPECT_FALSE(kept("nonsense\n"));
+  EXPECT_FALSE(kept(good.substr(0, good.size() - 1)));
+  EXPECT_FALSE(kept(good.substr(0, good.size() / 2)));
+  EXPECT_FALSE(kept("1000 T _stext\n"));
+  EXPECT_FALSE(KernelText::open(path + ".none"));
 }
 
 TEST(KernelCache, KeepsTheKernelsOwnCodeForTheBootAlone) {

@@ -75,9 +75,38 @@ Result<PerfData> PerfDataLoader::load() {
   auto done = header_size == kPipeHeader ? load_records(kPipeHeader, bytes_.size()) : load_file();
   if (!done) return std::unexpected(done.error());
   name_events();
-  std::stable_sort(out_.index_.begin(), out_.index_.end(),
-                   [](const auto& a, const auto& b) { return a.time < b.time; });
+  sort_by_time();
   return std::move(out_);
+}
+
+// perf writes what it found in each CPU's buffer, one after another, again and again: long runs in
+// the order of time, and what it wrote later is mostly later. Merging such runs pair by pair moves
+// little.
+void PerfDataLoader::sort_by_time() {
+  auto& index = out_.index_;
+  auto earlier = [](const auto& a, const auto& b) { return a.time < b.time; };
+  std::vector<size_t> runs{0};  // where each begins, and the end
+  for (size_t i = 1; i < index.size(); ++i) {
+    if (earlier(index[i], index[i - 1])) runs.push_back(i);
+  }
+  runs.push_back(index.size());
+  if (runs.size() > index.size() / 8) {
+    std::stable_sort(index.begin(), index.end(), earlier);
+    return;
+  }
+  auto at = [&](size_t run) { return index.begin() + static_cast<ptrdiff_t>(runs[run]); };
+  while (runs.size() > 2) {
+    size_t kept = 0;
+    for (size_t run = 0; run + 1 < runs.size(); run += 2) {
+      bool pair = run + 2 < runs.size();
+      if (pair && earlier(*at(run + 1), *(at(run + 1) - 1))) {
+        std::inplace_merge(at(run), at(run + 1), at(run + 2), earlier);
+      }
+      runs[kept++] = runs[run];
+    }
+    runs[kept++] = runs.back();
+    runs.resize(kept);
+  }
 }
 
 Result<void> PerfDataLoader::load_file() {
@@ -185,7 +214,9 @@ void PerfDataLoader::take_build_ids(std::string_view bytes) {
 }
 
 Result<void> PerfDataLoader::load_records(size_t at, size_t end) {
+  ReadAhead ahead(input_);
   while (at < end) {
+    ahead.reached(at);
     if (end - at < kRecordHead) {
       if (out_.was_cut_) return {};
       return input_.fail_at(at, "the data ends in a record");

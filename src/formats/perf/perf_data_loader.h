@@ -33,6 +33,7 @@ class PerfDataLoader {
   Result<size_t> take_synthetic(uint32_t type, std::string_view record, size_t at, size_t end);
   Result<void> unpack(std::string_view packed, size_t offset);
   void name_events();
+  void sort_by_time();
   const perf_event_attr* attr_of(uint32_t type, std::string_view body, uint32_t& event) const;
 
   const Input& input_;

@@ -42,22 +42,31 @@ void skip_branches(const perf_event_attr& attr, RecordCursor& in) {
   in.skip(count * each);
 }
 
+// Marks in the chain say whose the addresses behind them are.
 void read_chain(RecordCursor& in, bool user_mode, SampleScratch& scratch) {
   uint64_t count = in.u64();
   if (count > in.left() / 8) {
     in.skip(UINT64_MAX);
     return;
   }
-  bool user = user_mode, other = false;
+  const char* words = in.bytes(count * 8).data();
+  std::vector<uint64_t>* part = user_mode ? &scratch.user : &scratch.kernel;
+  uint64_t begin = 0;
+  auto take_up_to = [&](uint64_t end) {
+    if (part == nullptr || begin == end) return;
+    size_t before = part->size();
+    part->resize(before + (end - begin));
+    std::memcpy(part->data() + before, words + begin * 8, (end - begin) * 8);
+  };
   for (uint64_t i = 0; i < count; ++i) {
-    uint64_t ip = in.u64();
-    if (ip >= kContextMax) {
-      user = ip == kContextUser;
-      other = ip != kContextUser && ip != kContextKernel;
-    } else if (!other) {
-      (user ? scratch.user : scratch.kernel).push_back(ip);
-    }
+    uint64_t ip = 0;
+    std::memcpy(&ip, words + i * 8, sizeof ip);
+    if (ip < kContextMax) continue;
+    take_up_to(i);
+    begin = i + 1;
+    part = ip == kContextUser ? &scratch.user : ip == kContextKernel ? &scratch.kernel : nullptr;
   }
+  take_up_to(count);
 }
 
 void read_registers(const perf_event_attr& attr, RecordCursor& in, PerfSample& sample) {

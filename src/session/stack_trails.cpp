@@ -1,0 +1,53 @@
+#include "session/stack_trails.h"
+
+#include <algorithm>
+
+namespace assay::session {
+
+StackTrails::Trail& StackTrails::trail_of(pid_t tid) {
+  if (auto it = trails_.find(tid); it != trails_.end()) return it->second;
+  if (trails_.size() >= kMostTrails) trails_.clear();
+  return trails_[tid];
+}
+
+// How many words from the root on are those of the thread's last stack.
+size_t StackTrails::common(const Trail& trail, const Stack& stack) {
+  if (trail.root != stack.root || trail.space != stack.space) return 0;
+  size_t most = std::min(trail.words.size(), stack.words.size());
+  // Where one is in the kernel already, the same word would mean another frame.
+  if (trail.user_words != stack.user_words) {
+    most = std::min({most, trail.user_words, stack.user_words});
+  }
+  auto end = stack.words.begin() + static_cast<ptrdiff_t>(most);
+  auto [differs, unused] = std::mismatch(stack.words.begin(), end, trail.words.begin());
+  return static_cast<size_t>(differs - stack.words.begin());
+}
+
+StackTrails::Node& StackTrails::node_of(model::StackId parent, uint32_t space, uint64_t address) {
+  if (used_ * 2 >= nodes_.size()) make_room();
+  size_t mask = nodes_.size() - 1;
+  uint64_t hash = (address ^ uint64_t{parent.value} << 32 ^ space) * 0x9E3779B97F4A7C15ull;
+  for (size_t at = hash >> 32;; ++at) {
+    Node& node = nodes_[at & mask];
+    if (node.child == 0) {
+      ++used_;
+      node = {address, parent.value, space, 0};
+      return node;
+    }
+    if (node.address == address && node.parent == parent.value && node.space == space) return node;
+  }
+}
+
+void StackTrails::make_room() {
+  std::vector<Node> old;
+  std::swap(old, nodes_);
+  used_ = 0;
+  bool full = old.size() >= 2 * most_nodes_;
+  nodes_.resize(full ? kFirstNodes : 2 * old.size());
+  if (full) return;
+  for (const Node& node : old) {
+    if (node.child != 0) node_of({node.parent}, node.space, node.address).child = node.child;
+  }
+}
+
+}  // namespace assay::session
