@@ -3,11 +3,11 @@
 
 usage: bench/formats/run.py [--assay build/release/src/assay] [--megabytes 100] [--keep DIR]
 
-Records two perf.data of a busy program: with copies of the stack (perf record --call-graph dwarf, until it
-has at least that size) and with frame pointers. Of each it times `perf script` alone; `perf script` through
+Records two perf.data of at least that size: of a busy Python program with copies of the stack (perf record
+--call-graph dwarf), and of a busy C++ program on every CPU (documents.cpp) with frame pointers. Of each it times `perf script` alone; `perf script` through
 a Perl pipeline, folding and drawing, as people make flame graphs (collapse.pl and flame.pl here: our own, as
 small as the job allows; left out where Perl is missing); and `assay import` + `assay export -o x.svg`. Then
-`assay export -o x.pb.gz` of a run of about a million samples. Needs perf and the right to record. Prints a
+`assay export -o x.pb.gz` of a run of about a million samples. Needs perf, g++ and the right to record. Prints a
 Markdown table; Assay's figures are medians of five, with its caches warm, perf's of one run, since it is slow.
 """
 
@@ -46,21 +46,25 @@ def cost_of(command, times=5):
     return sorted(costs, key=lambda cost: cost.wall)[len(costs) // 2]
 
 
-def record(path, duration, frequency, graph):
-    # Build ids with the mappings: some versions of perf die at the end while they collect them themselves.
-    subprocess.run(["perf", "record", "-q", "--buildid-mmap", "-F", str(frequency), "--call-graph", graph, "-o", path, "--",
-                    "timeout", str(duration), sys.executable, "-c", BUSY],
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
-def record_dwarf(path, megabytes):
-    """A perf.data of at least so many megabytes: the copy of the stack makes it grow."""
+def record(path, megabytes, frequency, graph, command):
+    """A perf.data of at least so many megabytes, of a command that has no end of its own."""
     duration = 4
     while True:
-        record(path, duration, 4999, "dwarf,8192")
-        if os.path.getsize(path) >= megabytes * 1e6 or duration > 120:
+        # Build ids with the mappings: some versions of perf die at the end while they collect them themselves.
+        subprocess.run(["perf", "record", "-q", "--buildid-mmap", "-F", str(frequency), "--call-graph", graph,
+                        "-o", path, "--", "timeout", str(duration), *command],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if os.path.getsize(path) >= megabytes * 1e6 or duration > 60:
             return
         duration *= 2
+
+
+def documents(directory):
+    """The busy program with frame pointers, as a command."""
+    program = os.path.join(directory, "documents")
+    subprocess.run(["g++", "-std=c++20", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread",
+                    os.path.join(HERE, "documents.cpp"), "-o", program], check=True)
+    return [program, str(os.cpu_count())]
 
 
 def million_samples(path):
@@ -101,8 +105,8 @@ def main():
     directory = options.keep or tempfile.mkdtemp(prefix="assay-formats-")
     os.makedirs(directory, exist_ok=True)
     dwarf, frames = os.path.join(directory, "dwarf.data"), os.path.join(directory, "fp.data")
-    record_dwarf(dwarf, options.megabytes)
-    record(frames, 8, 19999, "fp")
+    record(dwarf, options.megabytes, 4999, "dwarf,8192", [sys.executable, "-c", BUSY])
+    record(frames, options.megabytes, 19999, "fp", documents(directory))
     print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs; ratios to `perf script` alone")
     for name, data in {"copies of the stack": dwarf, "frame pointers": frames}.items():
         print(f"\n| perf.data with {name}, {os.path.getsize(data) / 1e6:.0f} MB | wall s | CPU s | wall ratio | CPU ratio |")
