@@ -150,7 +150,7 @@ void work(unsigned seed) {
     made.clear();
     parsed.clear();
     printer.clear();
-    const Node* document = Maker(random, made).value(4 + static_cast<int>(random() % 26));
+    const Node* document = Maker(random, made).value(8 + static_cast<int>(random() % 40));
     printer.value(*document);
     const Node* back = Parser(printer.text(), parsed).value();
     if (hash_of(*back) != hash_of(*document)) std::abort();

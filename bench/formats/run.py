@@ -62,7 +62,7 @@ def record(path, megabytes, frequency, graph, command):
 def documents(directory):
     """The busy program with frame pointers, as a command."""
     program = os.path.join(directory, "documents")
-    subprocess.run(["g++", "-std=c++20", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread",
+    subprocess.run(["g++", "-std=c++20", "-O1", "-fno-inline", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread",
                     os.path.join(HERE, "documents.cpp"), "-o", program], check=True)
     return [program, str(os.cpu_count())]
 

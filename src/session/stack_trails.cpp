@@ -4,13 +4,31 @@
 
 namespace assay::session {
 
-StackTrails::Trail& StackTrails::trail_of(pid_t tid) {
-  if (auto it = trails_.find(tid); it != trails_.end()) return it->second;
-  if (trails_.size() >= kMostTrails) trails_.clear();
-  return trails_[tid];
+StackTrails::Taken StackTrails::take_trail(pid_t tid, const Stack& stack) {
+  if (threads_.size() >= kMostThreads && !threads_.contains(tid)) threads_.clear();
+  Thread& thread = threads_[tid];
+  Trail* best = &thread[0];
+  size_t known = common(*best, stack);
+  for (Trail& trail : thread) {
+    if (size_t more = common(trail, stack); more > known) {
+      best = &trail;
+      known = more;
+    }
+  }
+  if (known * 2 < stack.words.size()) {  // something else than any of them
+    Trail* oldest = &*std::ranges::min_element(thread, {}, &Trail::used_at);
+    if (oldest != best) {
+      auto end = static_cast<ptrdiff_t>(known);
+      oldest->words.assign(best->words.begin(), best->words.begin() + end);
+      oldest->ids.assign(best->ids.begin(), best->ids.begin() + end);
+      best = oldest;
+    }
+  }
+  best->used_at = ++clock_;
+  return {best, known};
 }
 
-// How many words from the root on are those of the thread's last stack.
+// How many words from the root on are those of the trail.
 size_t StackTrails::common(const Trail& trail, const Stack& stack) {
   if (trail.root != stack.root || trail.space != stack.space) return 0;
   size_t most = std::min(trail.words.size(), stack.words.size());

@@ -1,12 +1,13 @@
 // StackTrails: stacks of addresses become ids, at the cost of what is new in them.
 //
-// A thread's next stack has most of its outer frames in common with its last one: those keep their
-// ids and are not looked at again. Beyond them a frame is found by its caller's stack and its
-// address in one step, and only what was never seen is interned, by the caller. So the ids are
-// those that interning frame by frame would give. Bounded: it forgets what it knows when it is
+// A thread's next stack has most of its outer frames in common with one of its last ones: those
+// keep their ids and are not looked at again. Beyond them a frame is found by its caller's stack
+// and its address in one step, and only what was never seen is interned, by the caller. So the ids
+// are those that interning frame by frame would give. Bounded: it forgets what it knows when it is
 // full, and interns again. Not thread-safe. Failures: none.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <unordered_map>
@@ -37,8 +38,8 @@ class StackTrails {
   // known here.
   template <class Intern>
   model::StackId find(pid_t tid, const Stack& stack, const Intern& intern) {
-    Trail& trail = trail_of(tid);
-    size_t known = common(trail, stack);
+    auto [trail_at, known] = take_trail(tid, stack);
+    Trail& trail = *trail_at;
     trail.root = stack.root;
     trail.space = stack.space;
     trail.user_words = stack.user_words;
@@ -56,10 +57,11 @@ class StackTrails {
     }
     return id;
   }
-  void forget(pid_t tid) { trails_.erase(tid); }
+  void forget(pid_t tid) { threads_.erase(tid); }
 
  private:
-  static constexpr size_t kMostTrails = 4096;
+  static constexpr size_t kMostThreads = 1024;
+  static constexpr size_t kWays = 4;  // what a thread does by turns: reading, working, answering
   static constexpr size_t kFirstNodes = size_t{1} << 10;
   static constexpr uint32_t kKernelSpace = 0;
 
@@ -69,7 +71,9 @@ class StackTrails {
     size_t user_words = 0;
     std::vector<uint64_t> words;
     std::vector<model::StackId> ids;  // of the stack up to each word
+    uint64_t used_at = 0;
   };
+  using Thread = std::array<Trail, kWays>;
   struct Node {
     uint64_t address = 0;
     uint32_t parent = 0;
@@ -77,14 +81,20 @@ class StackTrails {
     uint32_t child = 0;  // 0: the node is free, or is just being filled
   };
 
-  Trail& trail_of(pid_t tid);
+  struct Taken {
+    Trail* trail;
+    size_t known;  // words from the root on that it has in common with the stack
+  };
+  // The trail that the stack goes on from, to be made the stack's own.
+  Taken take_trail(pid_t tid, const Stack& stack);
   static size_t common(const Trail& trail, const Stack& stack);
   // The node of that key; a new one, without a child, when there was none.
   Node& node_of(model::StackId parent, uint32_t space, uint64_t address);
   void make_room();
 
   size_t most_nodes_;
-  std::unordered_map<pid_t, Trail> trails_;
+  std::unordered_map<pid_t, Thread> threads_;
+  uint64_t clock_ = 0;
   std::vector<Node> nodes_ = std::vector<Node>(kFirstNodes);  // open addressing
   size_t used_ = 0;
 };
