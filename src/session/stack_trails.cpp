@@ -41,6 +41,16 @@ size_t StackTrails::common(const Trail& trail, const Stack& stack) {
   return static_cast<size_t>(differs - stack.words.begin());
 }
 
+void StackTrails::lay(Trail& trail, const Stack& stack, size_t known) {
+  trail.root = stack.root;
+  trail.space = stack.space;
+  trail.user_words = stack.user_words;
+  trail.words.resize(known);
+  trail.words.insert(trail.words.end(), stack.words.begin() + static_cast<ptrdiff_t>(known),
+                     stack.words.end());
+  trail.ids.resize(stack.words.size());
+}
+
 StackTrails::Node& StackTrails::node_of(model::StackId parent, uint32_t space, uint64_t address) {
   if (used_ * 2 >= nodes_.size()) make_room();
   size_t mask = nodes_.size() - 1;

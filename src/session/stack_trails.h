@@ -40,20 +40,17 @@ class StackTrails {
   model::StackId find(pid_t tid, const Stack& stack, const Intern& intern) {
     auto [trail_at, known] = take_trail(tid, stack);
     Trail& trail = *trail_at;
-    trail.root = stack.root;
-    trail.space = stack.space;
-    trail.user_words = stack.user_words;
-    trail.words.resize(known);
-    trail.words.insert(trail.words.end(), stack.words.begin() + static_cast<ptrdiff_t>(known),
-                       stack.words.end());
-    trail.ids.resize(stack.words.size());
     model::StackId id = known > 0 ? trail.ids[known - 1] : stack.root;
+    // What leaves a long trail just before its own end, as recursion does at every depth, costs
+    // little to find; the trail is worth more as it is.
+    bool is_kept = known + 2 >= stack.words.size() && trail.words.size() > stack.words.size();
+    if (!is_kept) lay(trail, stack, known);
     for (size_t i = known; i < stack.words.size(); ++i) {
       bool is_kernel = i >= stack.user_words;
       Node& node = node_of(id, is_kernel ? kKernelSpace : stack.space, stack.words[i]);
       if (node.child == 0) node.child = intern(id, stack.words[i], is_kernel).value;
       id = {node.child};
-      trail.ids[i] = id;
+      if (!is_kept) trail.ids[i] = id;
     }
     return id;
   }
@@ -85,8 +82,10 @@ class StackTrails {
     Trail* trail;
     size_t known;  // words from the root on that it has in common with the stack
   };
-  // The trail that the stack goes on from, to be made the stack's own.
+  // The trail that the stack goes on from.
   Taken take_trail(pid_t tid, const Stack& stack);
+  // Makes the trail the stack's own, but for the ids behind `known`.
+  static void lay(Trail& trail, const Stack& stack, size_t known);
   static size_t common(const Trail& trail, const Stack& stack);
   // The node of that key; a new one, without a child, when there was none.
   Node& node_of(model::StackId parent, uint32_t space, uint64_t address);
