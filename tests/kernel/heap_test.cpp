@@ -280,6 +280,77 @@ TEST_P(KilledWhileAttaching, LeavesTheTargetUnharmed) {
 INSTANTIATE_TEST_SUITE_P(Heap, KilledWhileAttaching, testing::Values("busy", "idle", "threads"),
                          [](const auto& mode) { return mode.param; });
 
+// Who traces a target that is killed leaves it as well: threads put themselves back.
+class KilledGuard : public testing::TestWithParam<const char*> {};
+
+TEST_P(KilledGuard, LeavesTheTargetUnharmed) {
+  if (std::string why = why_not_attached(); !why.empty()) GTEST_SKIP() << why;
+  Background target({program("attach_target"), GetParam()});
+  ASSERT_NE(target.read_line().find("ready"), std::string::npos);
+  capture::InjectOptions options;
+  options.library = HEAP_LIBRARY;
+  unsigned random = 4711;
+  int killed = 0, attached = 0;
+  constexpr int kKills = 150;
+  for (int i = 0; i < kKills; ++i) {
+    random = random * 1664525 + 1013904223;
+    useconds_t delay = (random >> 8) % 1'500;  // a breakpoint, a thread's calls, its release
+    std::thread killer([&] {
+      wait_for_tracer(target.pid());
+      usleep(delay);
+      auto status = os::ProcFs().status(target.pid());
+      if (status && status->tracer != 0) killed += kill(status->tracer, SIGKILL) == 0 ? 1 : 0;
+    });
+    auto injected = capture::inject_sampler(target.pid(), options);
+    killer.join();
+    if (injected) ++attached;
+    ASSERT_NE(os::ProcFs().stat(target.pid())->state, 'Z')
+        << "dead after " << i << " kills: " << target.wait().exit_code;
+    usleep(60'000);  // a sleep that was begun anew twice is no longer known by its own name
+    if (injected) (void)capture::remove_sampler(target.pid(), options.library);
+  }
+  EXPECT_GT(killed, kKills / 10) << "guards are found while they work";
+  auto injected = capture::inject_sampler(target.pid(), options);
+  EXPECT_TRUE(injected) << "and it can still be attached to: " << injected.error().text();
+  if (injected) EXPECT_TRUE(capture::remove_sampler(target.pid(), options.library));
+  usleep(200'000);
+  target.signal(SIGTERM);
+  Finished ended = target.wait();
+  EXPECT_EQ(ended.exit_code, 0) << ended.out << killed << " killed, " << attached << " attached";
+}
+INSTANTIATE_TEST_SUITE_P(Heap, KilledGuard, testing::Values("busy", "idle", "threads"),
+                         [](const auto& mode) { return mode.param; });
+
+// A guard that still works when the next Assay comes is waited for.
+TEST(Heap, AnAttachWaitsForTheGuardOfAnEarlierOne) {
+  if (std::string why = why_not_attached(); !why.empty()) GTEST_SKIP() << why;
+  Background target({program("attach_target"), "idle"});
+  ASSERT_NE(target.read_line().find("ready"), std::string::npos);
+  // A guard that holds the target for a while, as one under load does.
+  pid_t guard = fork();
+  if (guard == 0) {
+    (void)capture::run_guarded([&](const capture::IsAbandoned&) -> Result<capture::GuardedResult> {
+      ptrace(PTRACE_SEIZE, target.pid(), nullptr, nullptr);
+      usleep(700'000);
+      return capture::GuardedResult{};
+    });
+    _exit(0);
+  }
+  wait_for_tracer(target.pid());
+  capture::InjectOptions options;
+  options.library = HEAP_LIBRARY;
+  int waits = 0;
+  options.on_wait = [&] { ++waits; };
+  auto injected = capture::inject_sampler(target.pid(), options);
+  EXPECT_TRUE(injected) << injected.error().text();
+  EXPECT_EQ(waits, 1) << "told once";
+  waitpid(guard, nullptr, 0);
+  EXPECT_TRUE(capture::remove_sampler(target.pid(), options.library));
+  target.signal(SIGTERM);
+  Finished ended = target.wait();
+  EXPECT_EQ(ended.exit_code, 0) << ended.out;
+}
+
 char state_of(pid_t pid) {
   auto stat = os::ProcFs().stat(pid);
   return stat ? stat->state : '?';
@@ -346,6 +417,37 @@ TEST(Heap, WorkersForkedAfterAttachingAreSampled) {
     target.signal(SIGTERM);
     Finished ended = target.wait();
     EXPECT_EQ(ended.exit_code, 0) << ended.out;
+  }
+}
+
+// Children that live for milliseconds: what they wrote is read when they are gone.
+TEST(Heap, BriefChildrenOfAnAttachedProcessAreSampled) {
+  if (std::string why = why_not_attached(); !why.empty()) GTEST_SKIP() << why;
+  for (const char* command : {"heap", "record"}) {
+    if (std::string(command) == "record" && !why_skipped().empty()) continue;
+    Background target({program("attach_target"), "brief"});
+    ASSERT_NE(target.read_line().find("ready"), std::string::npos);
+    std::string path = run_file(std::string("brief-") + command);
+    std::string pid = std::to_string(target.pid());
+    std::vector<std::string> argv{assay(), command, "-q", "-o", path, "--for", "3s", "--pid", pid};
+    if (argv[1] == "record") {
+      argv.insert(argv.end(), {"--heap", "--heap-rate", "64k"});
+    } else {
+      argv.insert(argv.end(), {"--rate", "64k"});
+    }
+    Finished done = run(argv);
+    ASSERT_EQ(done.exit_code, 0) << done.err;
+    target.signal(SIGTERM);
+    Finished ended = target.wait();
+    EXPECT_EQ(ended.exit_code, 0) << ended.out;
+    // 30 ms and a fork's time apart: some 90 in 3 s, fewer on a busy machine. All but those at the
+    // ends of the window are there, and all that they allocated.
+    auto children = sql(path, "SELECT count(DISTINCT pid) AS n FROM heap WHERE pid != " + pid);
+    EXPECT_GT(children.at(0)["n"].get<int>(), 20) << command << " " << ended.out;
+    Amounts got = estimated(path);
+    ASSERT_TRUE(got.contains("allocate_briefly")) << command << ": named although they are gone";
+    double per_child = got["allocate_briefly"].bytes / children.at(0)["n"].get<double>();
+    EXPECT_NEAR(per_child / (4 << 20), 1, 0.15) << command;
   }
 }
 
