@@ -65,11 +65,21 @@ Result<void> HijackedThread::take(uint64_t rewind_to) {
   if (ptrace(PTRACE_GETSIGMASK, tid_, sizeof saved_.mask, &saved_.mask) != 0)
     return fail_errno("the signal mask cannot be read");
   if (rewind_to != 0 && tracees_.blocked_trap(tid_)) saved_.mask |= bit_of(SIGTRAP);
+  leave_no_interruption();
   if (!put_landing(true)) return fail_errno("the target's code cannot be written");
   taken_ = true;
   tracees_.own(tid_);
   hurry();
   return make_stack();
+}
+
+// Some calls answer a mere stop with EINTR. Until the thread makes its calls, that would be all
+// that is left of us if we were killed: better that they begin anew.
+void HijackedThread::leave_no_interruption() const {
+  if (static_cast<int64_t>(saved_.registers.rax) != -EINTR) return;
+  user_regs_struct anew = saved_.registers;
+  begin_call_anew(anew);
+  write_registers(tid_, anew);
 }
 
 // The unused bytes that the landing takes are zero at other times.

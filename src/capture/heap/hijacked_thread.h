@@ -45,6 +45,7 @@ class HijackedThread {
 
  private:
   void hurry();
+  void leave_no_interruption() const;
   bool put_landing(bool there) const;
   uint64_t blocked_meanwhile() const;
   bool use_own_stack();
