@@ -288,7 +288,7 @@ char state_of(pid_t pid) {
 
 // The process that attaches for us now: our child, and not the target. 0: there is none for long.
 pid_t find_guard(pid_t target) {
-  for (int look = 0; look < 20'000; ++look) {
+  for (int look = 0; look < 2'000; ++look) {
     std::string own = std::to_string(getpid());
     std::ifstream children("/proc/" + own + "/task/" + own + "/children");
     for (pid_t pid = 0; children >> pid;)

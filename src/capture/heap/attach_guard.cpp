@@ -130,10 +130,10 @@ std::span<char> own_command_line() {
   fields >> state;
   uintptr_t begin = 0, end = 0;
   for (size_t field = kFirstAfterName + 1; field <= kEndField; ++field) {
-    int64_t value = 0;
+    uintptr_t value = 0;  // some are negative, some larger than a signed one
     fields >> value;
-    if (field == kBeginField) begin = static_cast<uintptr_t>(value);
-    if (field == kEndField) end = static_cast<uintptr_t>(value);
+    if (field == kBeginField) begin = value;
+    if (field == kEndField) end = value;
   }
   if (!fields || begin == 0 || end <= begin) return {};
   return {reinterpret_cast<char*>(begin), end - begin};

@@ -285,8 +285,9 @@ Result<void> HijackedThread::restore() {
   begin_call_again(pid_, tid_, saved_.mask, final);
   iovec io{saved_.vectors.data(), saved_.vectors.size()};
   bool whole = ptrace(PTRACE_SETREGSET, tid_, NT_X86_XSTATE, &io) == 0;
-  whole = write_registers(tid_, final) && whole;
+  // The mask first: a thread that is left alone now still comes back by its frame.
   whole = ptrace(PTRACE_SETSIGMASK, tid_, sizeof saved_.mask, &saved_.mask) == 0 && whole;
+  whole = write_registers(tid_, final) && whole;
   whole = put_landing(false) && whole;
   tracees_.own(0);
   tracees_.release(tid_);

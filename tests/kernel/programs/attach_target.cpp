@@ -206,6 +206,8 @@ void run_prefork() {
   }
 }
 
+}  // namespace
+
 // What it allocates is the same in every child; nothing is freed, so that it is seen at the end.
 __attribute__((noinline)) void allocate_briefly() {
   constexpr int kBlocks = 64;
@@ -215,6 +217,8 @@ __attribute__((noinline)) void allocate_briefly() {
     if (block == nullptr) return fault("malloc failed");
   }
 }
+
+namespace {
 
 void run_brief() {
   unsigned long children = 0;
