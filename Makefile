@@ -56,6 +56,15 @@ fuzz: deps-build ## every reader fuzzed by libFuzzer, FUZZ_SECONDS (10) each; FU
 	@cmake --build --preset fuzz -j $(JOBS)
 	@scripts/fuzz --seconds $(FUZZ_SECONDS) $(FUZZ)
 
+.PHONY: test-tsan
+test-tsan: deps-build ## unit tests of what runs inside targets, under ThreadSanitizer
+	$(call say,building the tests of inject/ with TSan (preset tsan))
+	@cmake --preset tsan
+	@cmake --build --preset tsan --target inject_test inproc_test -j $(JOBS)
+	$(call say,running the tests of inject/ with TSan)
+	@build/tsan/inject/preload/inject_test
+	@build/tsan/inject/inproc/inproc_test
+
 .PHONY: bench
 bench: deps release ## overhead side by side with perf and bpftrace (BENCH="--rounds 10 --only redis")
 	$(call say,measuring overhead)

@@ -9,6 +9,7 @@
 
 #include "inject/core/stack_walk.h"
 #include "inject/core/syscalls.h"
+#include "inject/preload/attach_internal.h"
 #include "inject/preload/channel_writer.h"
 #include "inject/preload/dlopen_hook.h"
 #include "inject/preload/forks.h"

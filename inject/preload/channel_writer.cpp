@@ -96,6 +96,13 @@ bool ChannelWriter::adopt(void* mapping, uint64_t bytes) {
     return false;
   ring_bytes_ = ring;
   mapped_bytes_ = bytes;
+  uint64_t children = header->child_channels;
+  if (children > 0 && children <= kMostChildChannels &&
+      bytes == kHeapChannelHeaderBytes + ring + children * kChildChannelBytes) {
+    mapped_bytes_ = kHeapChannelHeaderBytes + ring;
+    child_channels_ = static_cast<char*>(mapping) + mapped_bytes_;
+    child_count_ = static_cast<uint32_t>(children);
+  }
   pid_ = own;
   header_.store(header, std::memory_order_seq_cst);
   return true;
@@ -113,6 +120,39 @@ bool ChannelWriter::create(const char* path, uint64_t ring_bytes, uint64_t rate_
   long fd = open_file(path, O_RDWR | O_CREAT | O_EXCL);
   if (is_error(fd)) return open_path(path);  // our own from before an exec
   return fill(fd, {true, ring_bytes, rate_bytes, 0, 0});
+}
+
+bool ChannelWriter::claim_for_child(uint32_t parent_pid) {
+  uint32_t own = own_pid();
+  for (uint32_t i = 0; i < child_count_; ++i) {
+    auto* header = reinterpret_cast<HeapChannelHeader*>(child_channels_ + i * kChildChannelBytes);
+    uint32_t nobody = 0;
+    if (header->magic != kHeapChannelMagic ||
+        !__atomic_compare_exchange_n(&header->pid, &nobody, own, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED))
+      continue;
+    header->parent_pid.store(parent_pid, std::memory_order_relaxed);
+    ring_bytes_ = kChildRingBytes;
+    mapped_bytes_ = 0;
+    pid_ = own;
+    header_.store(header, std::memory_order_seq_cst);
+    return true;
+  }
+  unmap_child_channels();
+  return false;
+}
+
+void ChannelWriter::unmap_own(HeapChannelHeader* header) const {
+  if (mapped_bytes_ == 0) return;
+  raw_syscall(SYS_munmap, reinterpret_cast<long>(header), static_cast<long>(mapped_bytes_));
+}
+
+void ChannelWriter::unmap_child_channels() {
+  if (child_count_ == 0) return;
+  raw_syscall(SYS_munmap, reinterpret_cast<long>(child_channels_),
+              static_cast<long>(child_count_ * kChildChannelBytes));
+  child_count_ = 0;
+  child_channels_ = nullptr;
 }
 
 bool ChannelWriter::create_unnamed(const ChannelSettings& settings) {
@@ -159,7 +199,7 @@ void ChannelWriter::forget(bool unmap) {
   HeapChannelHeader* header = header_.exchange(nullptr, std::memory_order_seq_cst);
   if (!header || !unmap) return;
   users_.store(0, std::memory_order_seq_cst);  // who was inside stayed in the parent
-  raw_syscall(SYS_munmap, reinterpret_cast<long>(header), static_cast<long>(mapped_bytes_));
+  unmap_own(header);
 }
 
 void ChannelWriter::close() {
@@ -172,7 +212,8 @@ void ChannelWriter::close() {
     timespec pause{0, 1'000'000};
     raw_syscall(SYS_ppoll, 0, 0, reinterpret_cast<long>(&pause));
   }
-  raw_syscall(SYS_munmap, reinterpret_cast<long>(header), static_cast<long>(mapped_bytes_));
+  unmap_own(header);
+  unmap_child_channels();
 }
 
 uint64_t ChannelWriter::wanted_rate() const {

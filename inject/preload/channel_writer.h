@@ -4,7 +4,7 @@
 // the ring is full the record is dropped and counted. Any thread writes; open and close are the
 // attacher's alone. A channel that is closed is unmapped only when no writer is left inside (else
 // it stays, and is lost). Only the process that opened it writes: a forked child finds the channel
-// not its own and leaves it alone.
+// not its own and leaves it alone. The channels for children stay mapped in a child.
 #pragma once
 
 #include <atomic>
@@ -37,6 +37,9 @@ class ChannelWriter {
   bool open_path(const char* path);
   // A new file at `path`, or the process's own from before an exec.
   bool create(const char* path, uint64_t ring_bytes, uint64_t rate_bytes);
+  // In a forked child: a free one of those that its parent's channel has for children, or gives
+  // back the memory of them.
+  bool claim_for_child(uint32_t parent_pid);
   // In memory of the process's own, which Assay finds by its name among the mappings.
   bool create_unnamed(const ChannelSettings& settings);
   void close();
@@ -45,6 +48,7 @@ class ChannelWriter {
   void forget(bool unmap);
   // Opened by the process that this one was forked from.
   bool is_foreign() const;
+  uint32_t owner() const { return pid_; }  // the process that opened it
   // What a forked child's channel is to be like.
   ChannelSettings settings() const;
 
@@ -66,12 +70,16 @@ class ChannelWriter {
   bool adopt(void* mapping, uint64_t bytes);
   bool fill(long fd, const ChannelSettings& settings);
   char* reserve(HeapChannelHeader& header, uint64_t bytes);
+  void unmap_own(HeapChannelHeader* header) const;
+  void unmap_child_channels();
 
   std::atomic<HeapChannelHeader*> header_{nullptr};
   mutable std::atomic<int> users_{0};
   uint64_t ring_bytes_ =
       0;  // as it was when mapped: what stands in shared memory is not believed later
-  uint64_t mapped_bytes_ = 0;
+  uint64_t mapped_bytes_ = 0;       // without those for children; 0: it is one of those
+  char* child_channels_ = nullptr;  // behind the ring; also a child's, once that is forgotten
+  uint32_t child_count_ = 0;
   uint32_t pid_ = 0;
 
   friend class ChannelUse;

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "inject/preload/attach_internal.h"
 #include "inject/preload/loaded_object.h"
 #include "inject/preload/thread_state.h"
 

@@ -13,9 +13,4 @@ namespace assay::inject {
 void find_dlopen();
 HookList dlopen_hooks();
 
-// Of attach.cpp: hooks what is new, now / at the next look of any thread / if that is due.
-void rescan_now();
-void ask_for_rescan();
-void rescan_if_due();
-
 }  // namespace assay::inject

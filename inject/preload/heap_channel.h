@@ -6,6 +6,10 @@
 // are x86-64 or aarch64 little-endian of one build's version; `version` is checked by either side).
 // The reader trusts nothing in it: a target may scribble over it.
 //
+// Behind the ring may lie channels for children that the target forks (`child_channels` of them,
+// each a header page and a ring of kChildRingBytes). A child takes a free one by setting its `pid`;
+// Assay frees it when the child is gone. What a child wrote is there however short it lived.
+//
 // Threads: any thread of the target writes (reserve by compare-and-swap on `head`, fill, then
 // publish the record by storing `size` with release); one reader moves `tail`.
 #pragma once
@@ -19,6 +23,9 @@ inline constexpr uint64_t kHeapChannelMagic = 0x3150414548594153;  // "SAYHEAP1"
 inline constexpr uint32_t kHeapChannelVersion = 1;
 inline constexpr uint64_t kHeapChannelHeaderBytes = 4096;
 inline constexpr uint32_t kMaxHeapFrames = 192;
+inline constexpr uint64_t kChildRingBytes = 64 << 10;
+inline constexpr uint64_t kChildChannelBytes = kHeapChannelHeaderBytes + kChildRingBytes;
+inline constexpr uint32_t kMostChildChannels = 64;
 
 enum class HeapMode : uint32_t { off = 0, sampling = 1, detached = 2 };
 
@@ -41,6 +48,9 @@ struct HeapChannelHeader {
   // Assay to target; read when the target attaches or starts. 0 means the default.
   std::atomic<uint32_t> flags;                 // HeapFlag
   std::atomic<uint32_t> max_samples_per_core;  // a second, default 200; above it the rate is raised
+  uint32_t child_channels;                     // behind the ring
+  // Target to Assay; of a child's channel, set before `ready`.
+  std::atomic<uint32_t> parent_pid;
 };
 
 enum HeapFlag : uint32_t {

@@ -8,8 +8,8 @@
 
 #include "inject/core/stack_walk.h"
 #include "inject/core/syscalls.h"
+#include "inject/preload/attach_internal.h"
 #include "inject/preload/channel_writer.h"
-#include "inject/preload/dlopen_hook.h"
 #include "inject/preload/exponential.h"
 #include "inject/preload/live_table.h"
 #include "inject/preload/operator_new.h"

@@ -1,5 +1,7 @@
 // What happens when the library is loaded: preloaded, it opens the channel that the environment
 // names. Loaded by an injector it does nothing; assay_heap_attach does.
+#include "inject/preload/preload.h"
+
 #include <cstdlib>
 #include <cstring>
 

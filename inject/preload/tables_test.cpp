@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "inject/preload/channel_writer.h"
@@ -148,20 +149,29 @@ TEST(HeapTable, TotalsStayRightWhenStacksNoLongerFit) {
 class Channel {
  public:
   static constexpr uint64_t kRing = 64 << 10;
-  Channel() : fd_(memfd_create("channel", MFD_CLOEXEC)) {
-    EXPECT_EQ(ftruncate(fd_, static_cast<off_t>(kBytes)), 0);
-    at_ = static_cast<char*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0));
-    header().magic = kHeapChannelMagic;
-    header().version = kHeapChannelVersion;
-    header().ring_bytes = kRing;
-    header().rate_bytes = 1000;
-    header().mode = 1;
+  explicit Channel(uint32_t children = 0)
+      : fd_(memfd_create("channel", MFD_CLOEXEC)), bytes_(kBytes + children * kChildChannelBytes) {
+    EXPECT_EQ(ftruncate(fd_, static_cast<off_t>(bytes_)), 0);
+    at_ = static_cast<char*>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0));
+    fill(header(), kRing);
+    header().child_channels = children;
+    for (uint32_t i = 0; i < children; ++i) fill(child(i), kChildRingBytes);
   }
   ~Channel() {
-    munmap(at_, kBytes);
+    munmap(at_, bytes_);
     close(fd_);
   }
+  static void fill(HeapChannelHeader& header, uint64_t ring_bytes) {
+    header.magic = kHeapChannelMagic;
+    header.version = kHeapChannelVersion;
+    header.ring_bytes = ring_bytes;
+    header.rate_bytes = 1000;
+    header.mode = 1;
+  }
   HeapChannelHeader& header() { return *reinterpret_cast<HeapChannelHeader*>(at_); }
+  HeapChannelHeader& child(uint32_t i) {
+    return *reinterpret_cast<HeapChannelHeader*>(at_ + kBytes + i * kChildChannelBytes);
+  }
   int fd() const { return fd_; }
 
   // Reads what is published; calls each(kind, record).
@@ -187,6 +197,7 @@ class Channel {
  private:
   static constexpr size_t kBytes = kHeapChannelHeaderBytes + kRing;
   int fd_;
+  size_t bytes_;
   char* at_;
 };
 
@@ -220,6 +231,41 @@ TEST(ChannelWriter, RecordsComeOutAsTheyWentIn) {
   EXPECT_EQ(wrong, 0u);
   writer.close();
   EXPECT_FALSE(writer.write_free(1, 1, 1));
+}
+
+// What forked children wrote is there when they are gone; who finds no channel left is told so.
+TEST(ChannelWriter, ChildrenTakeChannelsThatOutliveThem) {
+  Channel channel(2);
+  ChannelWriter writer;
+  ASSERT_TRUE(writer.open_fd(channel.fd()));
+  std::vector<pid_t> children;
+  for (int i = 0; i < 3; ++i) {
+    pid_t child = fork();
+    if (child == 0) {
+      uint32_t parent = writer.owner();
+      writer.forget(true);
+      bool took = writer.claim_for_child(parent);
+      uintptr_t pcs[] = {1, 2};
+      if (took) writer.set_ready(1);
+      if (took) took = writer.write_alloc(sample_of(7, pcs, 2));
+      writer.close();
+      _exit(took ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(WEXITSTATUS(status), i < 2 ? 0 : 1) << "there are two";
+    children.push_back(child);
+  }
+  for (uint32_t i = 0; i < 2; ++i) {
+    HeapChannelHeader& header = channel.child(i);
+    EXPECT_EQ(header.pid, static_cast<uint32_t>(children[i]));
+    EXPECT_EQ(header.parent_pid, static_cast<uint32_t>(getpid()));
+    EXPECT_EQ(header.ready, 1u);
+    EXPECT_EQ(header.head, sizeof(HeapAllocRecord) + 16);
+  }
+  EXPECT_EQ(channel.header().head, 0u) << "their parent's is untouched";
+  EXPECT_TRUE(writer.write_free(1, 1, 1)) << "and still its own";
+  writer.close();
 }
 
 TEST(ChannelWriter, AFullRingDropsCountsAndPauses) {

@@ -26,6 +26,7 @@ constexpr const char* kExamples =
 
 std::string progress_text(const session::HeapProgress& state) {
   if (state.phase == "preparing") return "preparing: bringing the sampler into the target";
+  if (state.phase == "waiting") return "waiting: an earlier attach is being undone";
   int64_t elapsed = std::max<int64_t>(0, state.now - state.begin);
   std::string time =
       state.duration_ns > 0

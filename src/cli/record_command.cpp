@@ -37,6 +37,7 @@ std::string progress_text(const session::RecordProgress& state) {
   int64_t elapsed = std::max<int64_t>(0, state.now - state.begin);
   std::string time;
   if (state.phase == "preparing") return "preparing: reading the target's programs";
+  if (state.phase == "waiting") return "waiting: an earlier attach is being undone";
   if (state.phase == "warming up") {
     time = fmt::format("{} left", format_duration(std::max<int64_t>(0, state.begin - state.now)));
   } else if (state.duration_ns > 0) {

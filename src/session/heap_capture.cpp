@@ -83,11 +83,14 @@ Result<void> HeapCapture::take_in(pid_t pid, Result<capture::Injected> injected)
   return {};
 }
 
-Result<void> HeapCapture::attach(const std::vector<pid_t>& pids) {
+Result<void> HeapCapture::attach(const std::vector<pid_t>& pids,
+                                 const std::function<void()>& on_wait) {
   if (auto found = find_library(); !found) return found;
   attaches_ = true;
+  capture::InjectOptions options = inject_options();
+  options.on_wait = on_wait;
   for (pid_t pid : pids) {
-    auto attached = take_in(pid, capture::inject_sampler(pid, inject_options()));
+    auto attached = take_in(pid, capture::inject_sampler(pid, options));
     if (!attached) refused_.emplace(pid, attached.error());
   }
   if (sources_.empty()) return std::unexpected(refused_.begin()->second);
@@ -108,15 +111,88 @@ bool HeapCapture::adopt_forked(pid_t pid) {
   return true;
 }
 
+// A container's processes have numbers of their own. 0: it is not known (yet).
+pid_t HeapCapture::outer_pid(pid_t lender, pid_t pid) const {
+  auto status = parts_->proc.status(lender);
+  bool own_pids = status && status->namespace_tids.size() > 1;
+  if (!own_pids) return pid;
+  for (pid_t outer : parts_->tracker.pids()) {
+    auto other = parts_->proc.status(outer);
+    if (other && other->namespace_tids.size() == status->namespace_tids.size() &&
+        other->namespace_tids.back() == pid)
+      return outer;
+  }
+  return 0;
+}
+
+// It may be gone already: then it is known from its channel alone, and its parent's program is its
+// own.
+void HeapCapture::meet_child(pid_t lender, const capture::HeapChild& child, TimeNs now) {
+  pid_t pid = outer_pid(lender, child.pid);
+  if (pid <= 0 || sources_.contains(pid)) return;
+  pid_t parent = outer_pid(lender, child.parent);
+  if (!parts_->tracker.contains(parent)) parent = lender;
+  if (!parts_->tracker.contains(pid))
+    parts_->tracker.on_fork(parent, parent, pid, pid, last_poll_ != 0 ? last_poll_ : now);
+  auto channel = sources_.at(lender).channel->open_child(child.index);
+  if (!parts_->tracker.contains(pid) || !channel) return;
+  if (!spaces_->knows(pid)) spaces_->forked(parent, pid);
+  Source& source = sources_[pid];
+  source.channel = std::move(*channel);
+  source.exe = sources_.at(lender).exe;
+  source.attached = true;
+  source.lender = lender;
+  source.index = child.index;
+}
+
+// Children that their parents' channels had one for.
+void HeapCapture::meet_children(TimeNs now) {
+  std::vector<pid_t> lenders;
+  for (const auto& [pid, source] : sources_) {
+    if (source.attached && source.lender == 0) lenders.push_back(pid);
+  }
+  for (pid_t lender : lenders) {
+    for (const capture::HeapChild& child : sources_.at(lender).channel->children())
+      meet_child(lender, child, now);
+  }
+}
+
+// Or what it was: another program in the same process knows nothing of the channel.
+bool HeapCapture::has_ended(pid_t pid, const Source& source) const {
+  auto stat = parts_->proc.stat(pid);
+  if (!stat || stat->state == 'Z' || stat->state == 'X') return true;
+  auto exe = parts_->proc.exe(pid);
+  return exe && !source.exe.empty() && *exe != source.exe;
+}
+
+// Who is gone needs no channel any more: the next child may have it.
+void HeapCapture::part_from_children() {
+  for (auto it = sources_.begin(); it != sources_.end();) {
+    auto& [pid, source] = *it;
+    if (source.lender == 0 || !has_ended(pid, source)) {
+      ++it;
+      continue;
+    }
+    drain(pid, source);
+    past_losses_ += source.channel->losses();
+    capture::HeapChannel& lender = *sources_.at(source.lender).channel;
+    uint32_t index = source.index;
+    it = sources_.erase(it);
+    lender.give_back(index);
+  }
+}
+
 // Processes that came since. Who has no sampler yet gets it, on a thread beside: finding a place to
-// attach may take seconds.
+// attach may take seconds. Not at first sight: a child that is just being forked has yet to say
+// that it has one.
 void HeapCapture::meet_newcomers() {
   if (!attaches_) return;
   take_in_joined(false);
   for (pid_t pid : parts_->tracker.pids()) {
     bool is_known = sources_.contains(pid) || refused_.contains(pid);
     if (is_known || (joining_ && joining_->pid == pid) || adopt_forked(pid)) continue;
-    if (joining_ || ended_) continue;
+    if (met_.insert(pid).second || joining_ || ended_) continue;
+    if (!parts_->proc.stat(pid)) continue;
     joining_ = Joining{pid, std::async(std::launch::async, [pid, options = inject_options()] {
                          return capture::inject_sampler(pid, options);
                        })};
@@ -194,10 +270,7 @@ void HeapCapture::find_channels(TimeNs now) {
     if (!channel) continue;          // being made just now
     ::unlink(entry.path().c_str());  // both sides have it mapped; nothing is left behind
     // Another program in the same process has a channel of its own.
-    if (known != sources_.end() && evidence_) {
-      known->second.channel->drain(
-          [&, pid = pid](const capture::HeapRecord& record) { evidence_->add(pid, record); });
-    }
+    if (known != sources_.end() && evidence_) drain(pid, known->second);
     sources_[pid].channel = std::move(*channel);
     if (evidence_) look_at_program(pid, sources_[pid], now);
   }
@@ -222,21 +295,25 @@ void HeapCapture::look_at_program(pid_t pid, Source& source, TimeNs now) {
   if (!spaces_->knows(pid)) spaces_->load(pid);
 }
 
+void HeapCapture::drain(pid_t pid, Source& source) {
+  source.channel->drain([&](const capture::HeapRecord& record) { evidence_->add(pid, record); });
+}
+
 void HeapCapture::drain() {
-  for (auto& [pid, source] : sources_) {
-    source.channel->drain(
-        [&, pid = pid](const capture::HeapRecord& record) { evidence_->add(pid, record); });
-  }
+  for (auto& [pid, source] : sources_) drain(pid, source);
 }
 
 void HeapCapture::poll(TimeNs now) {
   if (now >= next_look_) {
     next_look_ = now + kLookNs;
     find_channels(now);
+    part_from_children();
     meet_newcomers();
     for (auto& [pid, source] : sources_) look_at_program(pid, source, now);
   }
+  meet_children(now);
   drain();
+  last_poll_ = now;
   if (sampling_.snapshot_ns > 0 && now >= next_snapshot_) {
     if (next_snapshot_ != 0) evidence_->take_snapshots(now);
     next_snapshot_ = now + sampling_.snapshot_ns;
@@ -247,6 +324,7 @@ void HeapCapture::end(TimeNs now) {
   if (ended_) return;
   ended_ = true;
   take_in_joined(true);
+  meet_children(now);
   meet_newcomers();
   for (auto& [pid, source] : sources_) source.channel->stop_sampling();
   find_channels(now);
@@ -257,20 +335,18 @@ void HeapCapture::end(TimeNs now) {
   note_losses(now);
 }
 
-uint64_t HeapCapture::dropped() const {
-  uint64_t sum = 0;
-  for (const auto& [pid, source] : sources_) sum += source.channel->losses().dropped;
+capture::HeapChannelLosses HeapCapture::losses() const {
+  capture::HeapChannelLosses sum = past_losses_;
+  for (const auto& [pid, source] : sources_) sum += source.channel->losses();
   return sum;
 }
 
+uint64_t HeapCapture::dropped() const {
+  return losses().dropped;
+}
+
 void HeapCapture::note_losses(TimeNs now) {
-  capture::HeapChannelLosses sum;
-  for (const auto& [pid, source] : sources_) {
-    capture::HeapChannelLosses losses = source.channel->losses();
-    sum.dropped += losses.dropped;
-    sum.dropped_live += losses.dropped_live;
-    sum.damaged += losses.damaged;
-  }
+  capture::HeapChannelLosses sum = losses();
   run::Writer& writer = parts_->writer;
   for (const auto& [pid, error] : refused_)
     writer.add_note(

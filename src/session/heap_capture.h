@@ -2,16 +2,19 @@
 //
 // Launched programs are started with the sampler preloaded; each of their processes makes a channel
 // in a directory of ours. Running ones get it by the injector; children that they fork afterwards
-// have it from them, with channels of their own. poll() reads all channels and hands their records
+// have it from them, with channels of their own that we hold already: what they wrote is read also
+// when they are gone. poll() reads all channels and hands their records
 // to HeapEvidence; it never waits for the injector. Threads: one owner; newcomers are attached to
 // on a thread beside it. Failures: a process that cannot be sampled is an Error with its reason;
 // what is lost later is counted and noted in the run.
 #pragma once
 
+#include <functional>
 #include <future>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -53,7 +56,8 @@ class HeapCapture {
   HeapCapture& operator=(const HeapCapture&) = delete;
 
   // Brings the sampler into running processes; an Error when it may go into none of them.
-  Result<void> attach(const std::vector<pid_t>& pids);
+  // `on_wait`: called when an earlier Assay's attach must be undone first.
+  Result<void> attach(const std::vector<pid_t>& pids, const std::function<void()>& on_wait);
   // What a command must be launched with.
   Result<os::LaunchExtras> prepare_launch();
   // True once a launched program has made its channel.
@@ -75,22 +79,34 @@ class HeapCapture {
     std::unique_ptr<capture::HeapChannel> channel;
     std::string exe;
     bool attached = false;
+    // Of a child: the process behind whose channel its own lies, and where there. 0: it is no such.
+    pid_t lender = 0;
+    uint32_t index = 0;
   };
   Result<void> find_library();
   capture::InjectOptions inject_options() const;
   Result<void> take_in(pid_t pid, Result<capture::Injected> injected);
   void meet_newcomers();
   bool adopt_forked(pid_t pid);
+  void meet_children(TimeNs now);
+  void meet_child(pid_t lender, const capture::HeapChild& child, TimeNs now);
+  pid_t outer_pid(pid_t lender, pid_t pid) const;
+  void part_from_children();
+  bool has_ended(pid_t pid, const Source& source) const;
   void take_in_joined(bool wait);
   void detach_all();
   void find_channels(TimeNs now);
   void look_at_program(pid_t pid, Source& source, TimeNs now);
   void drain();
+  void drain(pid_t pid, Source& source);
+  capture::HeapChannelLosses losses() const;
   void note_losses(TimeNs now);
 
   HeapSampling sampling_;
   std::string directory_;  // of channels; empty: nothing was launched
   std::map<pid_t, Source> sources_;
+  capture::HeapChannelLosses past_losses_;  // of channels that were given back
+  std::set<pid_t> met_;                     // newcomers that may still be on their way
   std::unique_ptr<HeapEvidence> evidence_;
   std::unique_ptr<HeapEvidence::Parts> parts_;
   AddressSpaces* spaces_ = nullptr;
@@ -102,7 +118,7 @@ class HeapCapture {
   std::optional<Joining> joining_;  // one newcomer after another
   std::map<pid_t, Error> refused_;
   bool attaches_ = false;
-  TimeNs next_look_ = 0, next_snapshot_ = 0;
+  TimeNs next_look_ = 0, next_snapshot_ = 0, last_poll_ = 0;
   bool ended_ = false;
 };
 

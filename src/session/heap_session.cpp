@@ -72,7 +72,7 @@ Result<HeapOutcome> HeapSession::run() {
     return outcome;
   }
   if (!launched_) {
-    if (auto attached = heap_.attach(resolved_.pids()); !attached)
+    if (auto attached = heap_.attach(resolved_.pids(), [this] { show("waiting"); }); !attached)
       return std::unexpected(attached.error());
   }
   if (auto opened = open_run(); !opened) return std::unexpected(opened.error());

@@ -123,7 +123,7 @@ Result<RecordOutcome> Recorder::capture() {
   raise_descriptor_limit();  // after a launched command was forked: its limits are its own
   if (auto opened = open_events(); !opened) return std::unexpected(opened.error());
   if (heap_ && !target_.is_launched()) {
-    if (auto attached = heap_->attach(target_.pids()); !attached)
+    if (auto attached = heap_->attach(target_.pids(), [this] { show("waiting"); }); !attached)
       return std::unexpected(attached.error());
   }
   if (auto opened = open_run(); !opened) return std::unexpected(opened.error());

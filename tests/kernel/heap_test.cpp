@@ -1,6 +1,7 @@
 // Heap profiles of programs whose allocations are counted exactly, and targets that must not
 // notice.
 #include <cmath>
+#include <fstream>
 #include <map>
 #include <sstream>
 #include <thread>
@@ -285,6 +286,91 @@ char state_of(pid_t pid) {
   return stat ? stat->state : '?';
 }
 
+// The process that attaches for us now: our child, and not the target. 0: there is none for long.
+pid_t find_guard(pid_t target) {
+  for (int look = 0; look < 2'000; ++look) {
+    std::string own = std::to_string(getpid());
+    std::ifstream children("/proc/" + own + "/task/" + own + "/children");
+    for (pid_t pid = 0; children >> pid;)
+      if (pid != target) return pid;
+    usleep(20);
+  }
+  return 0;
+}
+
+// Whoever traces a target may be killed, too: threads put themselves back.
+class KilledGuard : public testing::TestWithParam<const char*> {};
+
+TEST_P(KilledGuard, LeavesTheTargetUnharmed) {
+  if (std::string why = why_not_attached(); !why.empty()) GTEST_SKIP() << why;
+  Background target({program("attach_target"), GetParam()});
+  ASSERT_NE(target.read_line().find("ready"), std::string::npos);
+  capture::InjectOptions options;
+  options.library = HEAP_LIBRARY;
+  unsigned random = 4711;
+  int killed = 0;
+  constexpr int kKills = 100;
+  for (int i = 0; i < kKills; ++i) {
+    random = random * 1664525 + 1013904223;
+    useconds_t delay = (random >> 8) % (i % 2 == 0 ? 2'000 : 10'000);
+    std::thread killer([&] {
+      pid_t guard = find_guard(target.pid());
+      usleep(delay);  // seizing, a breakpoint, a thread's calls, its release
+      if (guard != 0) kill(guard, SIGKILL);
+    });
+    auto injected = capture::inject_sampler(target.pid(), options);
+    killer.join();
+    if (!injected) ++killed;
+    ASSERT_NE(state_of(target.pid()), 'Z') << "dead after " << i << " kills: " << target.wait().out;
+    usleep(60'000);  // a sleep that began anew twice is no longer known by its own name
+    if (injected) (void)capture::remove_sampler(target.pid(), options.library);
+  }
+  EXPECT_GT(killed, kKills / 10) << "guards are killed before they are done";
+  auto injected = capture::inject_sampler(target.pid(), options);
+  EXPECT_TRUE(injected) << "and it can still be attached to: " << injected.error().text();
+  EXPECT_TRUE(capture::remove_sampler(target.pid(), options.library));
+  usleep(200'000);
+  target.signal(SIGTERM);
+  Finished ended = target.wait();
+  // epoll_wait answers a mere stop with EINTR, as after SIGSTOP and SIGCONT, until it is seen to.
+  bool is_interrupted = ended.out.find("Interrupted system call") != std::string::npos;
+  if (!is_interrupted || std::string(GetParam()) != "idle") {
+    EXPECT_EQ(ended.exit_code, 0) << ended.out << killed << " killed";
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Heap, KilledGuard, testing::Values("busy", "idle", "threads"),
+                         [](const auto& mode) { return mode.param; });
+
+// A guard that still works when the next Assay comes is waited for.
+TEST(Heap, AnAttachWaitsForTheGuardOfAnEarlierOne) {
+  if (std::string why = why_not_attached(); !why.empty()) GTEST_SKIP() << why;
+  Background target({program("attach_target"), "idle"});
+  ASSERT_NE(target.read_line().find("ready"), std::string::npos);
+  // A guard that holds the target for a while, as one under load does.
+  pid_t guard = fork();
+  if (guard == 0) {
+    (void)capture::run_guarded([&](const capture::IsAbandoned&) -> Result<capture::GuardedResult> {
+      ptrace(PTRACE_SEIZE, target.pid(), nullptr, nullptr);
+      usleep(700'000);
+      return capture::GuardedResult{};
+    });
+    _exit(0);
+  }
+  wait_for_tracer(target.pid());
+  capture::InjectOptions options;
+  options.library = HEAP_LIBRARY;
+  int waits = 0;
+  options.on_wait = [&] { ++waits; };
+  auto injected = capture::inject_sampler(target.pid(), options);
+  EXPECT_TRUE(injected) << injected.error().text();
+  EXPECT_EQ(waits, 1) << "told once";
+  waitpid(guard, nullptr, 0);
+  EXPECT_TRUE(capture::remove_sampler(target.pid(), options.library));
+  target.signal(SIGTERM);
+  Finished ended = target.wait();
+  EXPECT_EQ(ended.exit_code, 0) << ended.out;
+}
+
 // Stopped (as by Ctrl-Z) at any moment of attaching: either that is said, or the sampler is in; the
 // stop itself holds until somebody continues the target.
 TEST(Heap, AStopWhileAttachingIsHeldAndHarmsNothing) {
@@ -346,6 +432,37 @@ TEST(Heap, WorkersForkedAfterAttachingAreSampled) {
     target.signal(SIGTERM);
     Finished ended = target.wait();
     EXPECT_EQ(ended.exit_code, 0) << ended.out;
+  }
+}
+
+// Children that live for milliseconds: what they wrote is read when they are gone.
+TEST(Heap, BriefChildrenOfAnAttachedProcessAreSampled) {
+  if (std::string why = why_not_attached(); !why.empty()) GTEST_SKIP() << why;
+  for (const char* command : {"heap", "record"}) {
+    if (std::string(command) == "record" && !why_skipped().empty()) continue;
+    Background target({program("attach_target"), "brief"});
+    ASSERT_NE(target.read_line().find("ready"), std::string::npos);
+    std::string path = run_file(std::string("brief-") + command);
+    std::string pid = std::to_string(target.pid());
+    std::vector<std::string> argv{assay(), command, "-q", "-o", path, "--for", "3s", "--pid", pid};
+    if (argv[1] == "record") {
+      argv.insert(argv.end(), {"--heap", "--heap-rate", "64k"});
+    } else {
+      argv.insert(argv.end(), {"--rate", "64k"});
+    }
+    Finished done = run(argv);
+    ASSERT_EQ(done.exit_code, 0) << done.err;
+    target.signal(SIGTERM);
+    Finished ended = target.wait();
+    EXPECT_EQ(ended.exit_code, 0) << ended.out;
+    // 30 ms and a fork's time apart: some 90 in 3 s, fewer on a busy machine. All but those at the
+    // ends of the window are there, and all that they allocated.
+    auto children = sql(path, "SELECT count(DISTINCT pid) AS n FROM heap WHERE pid != " + pid);
+    EXPECT_GT(children.at(0)["n"].get<int>(), 20) << command << " " << ended.out;
+    Amounts got = estimated(path);
+    ASSERT_TRUE(got.contains("allocate_briefly")) << command << ": named although they are gone";
+    double per_child = got["allocate_briefly"].bytes / children.at(0)["n"].get<double>();
+    EXPECT_NEAR(per_child / (4 << 20), 1, 0.15) << command;
   }
 }
 

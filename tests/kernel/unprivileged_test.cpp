@@ -1,6 +1,7 @@
 // What an ordinary user gets from his own processes at perf_event_paranoid 2: durations for every
 // wait, user stacks for samples, and a run that says what is missing.
 #include <filesystem>
+#include <fstream>
 
 #include <gtest/gtest.h>
 
@@ -58,6 +59,32 @@ TEST_F(Unprivileged, OwnProcessesGiveDurationsAndSayWhatIsMissing) {
   EXPECT_GT(report(path)["quality"]["samples"].get<int>(), 10);
   auto notes = sql(path, "SELECT count(*) AS n FROM note WHERE topic = 'kernel'");
   EXPECT_EQ(notes.at(0)["n"].get<int>(), 1) << "it says that the kernel's side is missing";
+}
+
+// Workers that are forked after attaching have channels that Assay holds already: nothing of them
+// needs to be opened, which only root may.
+TEST_F(Unprivileged, WorkersOfOnesOwnAttachedProcessAreSampled) {
+  std::ifstream yama("/proc/sys/kernel/yama/ptrace_scope");
+  if (int scope = 0; yama >> scope && scope != 0)
+    GTEST_SKIP() << "skipped: kernel.yama.ptrace_scope is not 0";
+  std::string directory = run_file("nobody-heap") + ".d";
+  std::filesystem::create_directories(directory);
+  for (const auto& path : {directory, std::filesystem::path(directory).parent_path().string()})
+    std::filesystem::permissions(path, std::filesystem::perms::all);
+  std::string run_path = directory + "/run.assay";
+  Background target(as_nobody({program("attach_target"), "prefork"}));
+  if (target.read_line().find("ready") == std::string::npos)
+    GTEST_SKIP() << "skipped: nobody cannot reach the test's files";
+  Finished done = run(as_nobody({assay(), "heap", "-q", "-o", run_path, "--for", "4s", "--pid",
+                                 std::to_string(target.pid())}));
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  auto processes = sql(run_path, "SELECT pid, count(*) AS n FROM heap GROUP BY pid");
+  EXPECT_EQ(processes.size(), 3u) << "the parent and two workers";
+  auto held = sql(run_path, "SELECT count(*) AS n FROM fact WHERE key LIKE 'attach_pause_%'");
+  EXPECT_EQ(held.at(0)["n"].get<int>(), 1) << "no worker was held to attach to it";
+  target.signal(SIGTERM);
+  Finished ended = target.wait();
+  EXPECT_EQ(ended.exit_code, 0) << ended.out;
 }
 
 TEST_F(Unprivileged, AnotherUsersProcessIsAClearError) {

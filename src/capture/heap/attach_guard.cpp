@@ -5,6 +5,9 @@
 #include <csignal>
 #include <cstring>
 #include <exception>
+#include <span>
+#include <sstream>
+#include <string>
 
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -17,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "os/procfs.h"
 
 namespace assay::capture {
 namespace {
@@ -115,11 +119,40 @@ Result<GuardedResult> receive_result(int socket) {
   return result;
 }
 
+// Where the kernel keeps the command line of this process, as its stat file tells.
+std::span<char> own_command_line() {
+  constexpr size_t kBeginField = 48, kEndField = 49, kFirstAfterName = 3;
+  auto stat = os::ProcFs().read("self/stat");
+  size_t name_end = stat ? stat->rfind(')') : std::string::npos;
+  if (name_end == std::string::npos) return {};
+  std::istringstream fields(stat->substr(name_end + 1));
+  std::string state;
+  fields >> state;
+  uintptr_t begin = 0, end = 0;
+  for (size_t field = kFirstAfterName + 1; field <= kEndField; ++field) {
+    uintptr_t value = 0;  // some are negative, some larger than a signed one
+    fields >> value;
+    if (field == kBeginField) begin = value;
+    if (field == kEndField) end = value;
+  }
+  if (!fields || begin == 0 || end <= begin) return {};
+  return {reinterpret_cast<char*>(begin), end - begin};
+}
+
+// pkill assay and pkill -f assay do not mean this process.
+void change_name() {
+  prctl(PR_SET_NAME, kGuardName);
+  std::span<char> line = own_command_line();
+  if (line.empty()) return;
+  std::fill(line.begin(), line.end(), '\0');
+  std::copy_n(kGuardName, std::min(std::strlen(kGuardName), line.size() - 1), line.begin());
+}
+
 // Nothing that is meant for Assay may reach this process: no signal of a terminal or of a process
 // group, no handler of Assay's, none of its descriptors.
 void stand_apart(int socket) {
   setsid();
-  prctl(PR_SET_NAME, kGuardName);
+  change_name();
   for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGCHLD})
     ::signal(signal, signal == SIGCHLD ? SIG_DFL : SIG_IGN);
   int nowhere = ::open("/dev/null", O_RDWR);

@@ -1,13 +1,13 @@
 // run_guarded(): work on a target that must be finished or undone, whatever becomes of Assay.
 //
-// A breakpoint that stands in a target, or a thread that makes a call for us, must not be left
-// alone: the next trap or the call's return would end the target. So the one who traces is a
-// process of its own, in a session of its own and under another name: SIGKILL, Ctrl-C or a crash
-// of Assay does not reach it. It notices that Assay is gone, begins nothing new, puts everything
-// back and ends. In: the work; out: what it found, and a descriptor if it opened one. The work runs
-// on the only thread of a forked copy of Assay: it may use what it can see, and changes nothing
-// here. Threads: safe everywhere. Failures: the work's own Error; one when no process can be made.
-// (SIGKILL of the guard itself, by its own process id, is what is left.)
+// A thread that makes a call for us is put back by who traces it. So the one who traces is a
+// process of its own, in a session of its own and under another name (also for pkill -f): SIGKILL,
+// Ctrl-C or a crash of Assay does not reach it. It notices that Assay is gone, begins nothing new,
+// puts everything back and ends. SIGKILL of the guard itself, by its process id or with its control
+// group, leaves a thread that puts itself back (way_back.h). In: the work; out: what it found, and
+// a descriptor if it opened one. The work runs on the only thread of a forked copy of Assay: it may
+// use what it can see, and changes nothing here. Threads: safe everywhere. Failures: the work's own
+// Error; one when no process can be made.
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,9 @@
 
 #include <array>
 #include <csignal>
+#include <fstream>
+#include <iterator>
+#include <string>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -39,6 +42,21 @@ TEST(AttachGuard, SaysSoWhenItsProcessIsGone) {
   auto result = run_guarded([](const IsAbandoned&) -> Result<GuardedResult> { _exit(1); });
   ASSERT_FALSE(result);
   EXPECT_NE(result.error().what.find("ended before its work was done"), std::string::npos);
+}
+
+// What `pkill -f` looks at: nothing of the caller's command line, which the caller keeps.
+TEST(AttachGuard, HasANameOfItsOwn) {
+  auto line_of_self = [] {
+    std::ifstream in("/proc/self/cmdline", std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  std::string before = line_of_self();
+  auto result = run_guarded([&](const IsAbandoned&) -> Result<GuardedResult> {
+    return fail("{}", std::string(line_of_self().c_str()));
+  });
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().what, kGuardName);
+  EXPECT_EQ(line_of_self(), before);
 }
 
 // The caller is killed with its whole process group in the middle of the work: the work goes on to

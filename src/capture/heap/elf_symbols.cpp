@@ -73,29 +73,4 @@ Result<ElfFacts> read_elf_facts(int fd, const std::vector<std::string>& wanted) 
   return facts;
 }
 
-uint64_t find_syscall_instruction(int fd) {
-  elf_version(EV_CURRENT);
-  std::unique_ptr<Elf, EndElf> elf(elf_begin(fd, ELF_C_READ_MMAP, nullptr));
-  size_t segments = 0;
-  if (!elf || elf_getphdrnum(elf.get(), &segments) != 0) return 0;
-  for (size_t i = 0; i < std::min<size_t>(segments, 1024); ++i) {
-    GElf_Phdr segment;
-    if (gelf_getphdr(elf.get(), static_cast<int>(i), &segment) == nullptr) break;
-    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
-    std::array<unsigned char, 1 << 16> bytes;
-    for (uint64_t at = 0; at < segment.p_filesz; at += bytes.size() - 1) {
-      ssize_t got =
-          pread(fd, bytes.data(), bytes.size(), static_cast<off_t>(segment.p_offset + at));
-      for (ssize_t k = 0; k + 1 < got; ++k) {
-        auto here = static_cast<size_t>(k);
-        bool inside = at + here + 1 < segment.p_filesz;
-        if (inside && bytes[here] == 0x0f && bytes[here + 1] == 0x05)
-          return segment.p_offset + at + here;
-      }
-      if (got < static_cast<ssize_t>(bytes.size())) break;
-    }
-  }
-  return 0;
-}
-
 }  // namespace assay::capture

@@ -26,7 +26,4 @@ struct ElfFacts {
 
 Result<ElfFacts> read_elf_facts(int fd, const std::vector<std::string>& wanted);
 
-// The file offset of the first `syscall` instruction in an executable segment; 0: none.
-uint64_t find_syscall_instruction(int fd);
-
 }  // namespace assay::capture

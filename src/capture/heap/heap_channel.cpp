@@ -36,6 +36,15 @@ T word_at(std::span<const uint64_t> copy, size_t byte) {
   return value;
 }
 
+void fill_header(HeapChannelHeader& header, uint64_t ring_bytes, uint64_t rate_bytes,
+                 inject::HeapMode mode) {
+  header.magic = inject::kHeapChannelMagic;
+  header.version = inject::kHeapChannelVersion;
+  header.ring_bytes = ring_bytes;
+  header.rate_bytes.store(std::max<uint64_t>(rate_bytes, 1));
+  header.mode.store(static_cast<uint32_t>(mode));
+}
+
 }  // namespace
 
 HeapRing::HeapRing(std::span<std::byte> memory, uint64_t ring_bytes)
@@ -137,10 +146,19 @@ Result<std::unique_ptr<HeapChannel>> HeapChannel::adopt(UniqueFd fd, const std::
   if (fstat(fd.get(), &file) != 0) return fail_errno("cannot look at {}", name);
   auto size = static_cast<uint64_t>(file.st_size);
   if (!S_ISREG(file.st_mode) || size < inject::kHeapChannelHeaderBytes + kSmallestRing ||
-      size > inject::kHeapChannelHeaderBytes + kLargestRing) {
+      size > inject::kHeapChannelHeaderBytes + kLargestRing +
+                 inject::kMostChildChannels * inject::kChildChannelBytes) {
     return fail("{} is no heap channel", name);
   }
-  void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  auto channel = map(std::move(fd), 0, size, name);
+  if (channel) (*channel)->inode_ = file.st_ino;
+  return channel;
+}
+
+Result<std::unique_ptr<HeapChannel>> HeapChannel::map(UniqueFd fd, uint64_t offset, uint64_t size,
+                                                      const std::string& name) {
+  void* at =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), static_cast<off_t>(offset));
   if (at == MAP_FAILED) return fail_errno("cannot map {}", name);
   auto* header = static_cast<HeapChannelHeader*>(at);
   uint64_t magic = std::atomic_ref(header->magic).load(std::memory_order_acquire);
@@ -150,30 +168,30 @@ Result<std::unique_ptr<HeapChannel>> HeapChannel::adopt(UniqueFd fd, const std::
     munmap(at, size);
     return fail("{} is no heap channel of this version", name);
   }
-  auto channel = std::unique_ptr<HeapChannel>(
-      new HeapChannel(std::move(fd), std::span(static_cast<std::byte*>(at), size), ring_bytes));
-  channel->inode_ = file.st_ino;
-  return channel;
+  return std::unique_ptr<HeapChannel>(new HeapChannel(
+      std::move(fd), offset, std::span(static_cast<std::byte*>(at), size), ring_bytes));
 }
 
 Result<void> HeapChannel::prepare(int memory, uint64_t ring_bytes, uint64_t rate_bytes) {
   ring_bytes = std::bit_floor(std::clamp(ring_bytes, kSmallestRing, kLargestRing));
-  uint64_t size = inject::kHeapChannelHeaderBytes + ring_bytes;
+  uint64_t children_at = inject::kHeapChannelHeaderBytes + ring_bytes;
+  uint64_t size = children_at + kChildChannels * inject::kChildChannelBytes;
   if (ftruncate(memory, static_cast<off_t>(size)) != 0)
     return fail_errno("cannot size the memory to share with the target");
   // The target must not be able to take pages away from under a reader.
   if (fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
     return fail_errno("cannot seal the memory to share with the target");
-  constexpr uint64_t kHeader = inject::kHeapChannelHeaderBytes;
-  void* at = mmap(nullptr, kHeader, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+  void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
   if (at == MAP_FAILED) return fail_errno("cannot map the memory to share with the target");
   auto* header = static_cast<HeapChannelHeader*>(at);
-  header->magic = inject::kHeapChannelMagic;
-  header->version = inject::kHeapChannelVersion;
-  header->ring_bytes = ring_bytes;
-  header->rate_bytes.store(std::max<uint64_t>(rate_bytes, 1));
-  header->mode.store(static_cast<uint32_t>(inject::HeapMode::off));
-  munmap(at, kHeader);
+  fill_header(*header, ring_bytes, rate_bytes, inject::HeapMode::off);
+  header->child_channels = kChildChannels;
+  for (uint32_t i = 0; i < kChildChannels; ++i) {
+    fill_header(*reinterpret_cast<HeapChannelHeader*>(static_cast<std::byte*>(at) + children_at +
+                                                      i * inject::kChildChannelBytes),
+                inject::kChildRingBytes, rate_bytes, inject::HeapMode::sampling);
+  }
+  munmap(at, size);
   return {};
 }
 
@@ -184,8 +202,9 @@ Result<std::unique_ptr<HeapChannel>> HeapChannel::create_in(UniqueFd memory, uin
   return adopt(std::move(memory), "the memory to share with the target");
 }
 
-HeapChannel::HeapChannel(UniqueFd fd, std::span<std::byte> memory, uint64_t ring_bytes)
-    : fd_(std::move(fd)), memory_(memory), ring_(memory, ring_bytes) {}
+HeapChannel::HeapChannel(UniqueFd fd, uint64_t offset, std::span<std::byte> memory,
+                         uint64_t ring_bytes)
+    : fd_(std::move(fd)), offset_(offset), memory_(memory), ring_(memory, ring_bytes) {}
 
 HeapChannel::~HeapChannel() {
   stop_sampling();
@@ -231,9 +250,60 @@ HeapChannelLosses HeapChannel::losses() const {
           header().dropped_live.load(std::memory_order_relaxed), ring_.damaged()};
 }
 
+// As many as fit into the memory, whatever the target has written over the header.
+uint32_t HeapChannel::child_count() const {
+  uint64_t behind = memory_.size() - inject::kHeapChannelHeaderBytes - ring_.bytes();
+  auto told = std::atomic_ref(header().child_channels).load();
+  return static_cast<uint32_t>(std::min<uint64_t>(told, behind / inject::kChildChannelBytes));
+}
+
+HeapChannelHeader& HeapChannel::child(uint32_t index) const {
+  return *reinterpret_cast<HeapChannelHeader*>(memory_.data() + inject::kHeapChannelHeaderBytes +
+                                               ring_.bytes() + index * inject::kChildChannelBytes);
+}
+
+std::vector<HeapChild> HeapChannel::children() const {
+  std::vector<HeapChild> children;
+  for (uint32_t i = 0; i < child_count(); ++i) {
+    HeapChannelHeader& header = child(i);
+    if (header.ready.load(std::memory_order_acquire) != 1) continue;
+    auto pid = static_cast<pid_t>(std::atomic_ref(header.pid).load());
+    children.push_back({i, pid, static_cast<pid_t>(header.parent_pid.load())});
+  }
+  return children;
+}
+
+Result<std::unique_ptr<HeapChannel>> HeapChannel::open_child(uint32_t index) const {
+  if (index >= child_count()) return fail("there is no such channel for a child");
+  UniqueFd file(fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
+  if (!file.valid()) return fail_errno("a child's channel cannot be opened");
+  uint64_t offset =
+      inject::kHeapChannelHeaderBytes + ring_.bytes() + index * inject::kChildChannelBytes;
+  auto opened =
+      map(std::move(file), offset_ + offset, inject::kChildChannelBytes, "a child's channel");
+  if (opened) (*opened)->inode_ = inode_;
+  return opened;
+}
+
+void HeapChannel::give_back(uint32_t index) {
+  if (index >= child_count()) return;
+  HeapChannelHeader& header = child(index);
+  header.ready.store(0);
+  for (std::atomic<uint64_t>* counter : {&header.head, &header.tail, &header.dropped_records,
+                                         &header.dropped_live, &header.hooked_slots})
+    counter->store(0);
+  std::memset(reinterpret_cast<std::byte*>(&header) + inject::kHeapChannelHeaderBytes, 0,
+              inject::kChildRingBytes);
+  fill_header(header, inject::kChildRingBytes, this->header().rate_bytes.load(),
+              inject::HeapMode::sampling);
+  std::atomic_ref(header.pid).store(0, std::memory_order_release);
+}
+
 size_t HeapChannel::drain(const std::function<void(const HeapRecord&)>& visit) {
   struct stat file {};
-  if (fstat(fd_.get(), &file) != 0 || static_cast<size_t>(file.st_size) < memory_.size()) return 0;
+  if (fstat(fd_.get(), &file) != 0 ||
+      static_cast<uint64_t>(file.st_size) < offset_ + memory_.size())
+    return 0;
   return ring_.drain(kMostAtOnce, visit);
 }
 

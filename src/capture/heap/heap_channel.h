@@ -3,7 +3,9 @@
 // In: a shared mapping (inject/preload/heap_channel.h) that the target may scribble over; out:
 // records whose every size was checked on a private copy. A channel that we make is sealed, so the
 // target cannot shrink it under us; of one that a launched program made the size is looked at
-// before every round. A ring that nobody empties tells the sampler to stop. Threads: one reader.
+// before every round. A ring that nobody empties tells the sampler to stop. A channel that we make
+// has more behind it, for children that the target forks: what they wrote can be read when they are
+// gone. Threads: one reader.
 // Failures: creating it may fail; damaged contents are skipped and counted.
 #pragma once
 
@@ -14,6 +16,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -44,9 +48,23 @@ struct HeapChannelLosses {
   uint64_t dropped = 0;       // records that found the ring full
   uint64_t dropped_live = 0;  // allocations whose end cannot be seen
   uint64_t damaged = 0;       // times that the ring's contents made no sense and were skipped
+
+  HeapChannelLosses& operator+=(const HeapChannelLosses& other) {
+    dropped += other.dropped;
+    dropped_live += other.dropped_live;
+    damaged += other.damaged;
+    return *this;
+  }
 };
 
 enum class HeapProblem : uint8_t { none, static_allocator, no_memory, version, other };
+
+// A forked child that took one of its parent's channels for children. Process ids are as the target
+// sees them.
+struct HeapChild {
+  uint32_t index = 0;
+  pid_t pid = 0, parent = 0;
+};
 
 // The reading half, over any memory of the channel's layout: header page, then the ring.
 class HeapRing {
@@ -56,6 +74,7 @@ class HeapRing {
   // Hands over what is published, at most `most` records; returns how many.
   size_t drain(size_t most, const std::function<void(const HeapRecord&)>& visit);
   uint64_t damaged() const { return damaged_; }
+  uint64_t bytes() const { return ring_bytes_; }
   uint64_t pending_bytes() const;
 
  private:
@@ -75,12 +94,14 @@ class HeapRing {
 class HeapChannel {
  public:
   static constexpr uint64_t kDefaultRingBytes = uint64_t{4} << 20;
+  static constexpr uint32_t kChildChannels = 32;
 
   // A channel that a launched program made in a file; an Error when it is none (yet).
   static Result<std::unique_ptr<HeapChannel>> open(const std::string& path);
   // The same of a file that is open; `name` is for messages.
   static Result<std::unique_ptr<HeapChannel>> adopt(UniqueFd file, const std::string& name);
-  // Makes an empty memfd of the target's, opened through its descriptors in /proc, into a channel.
+  // Makes an empty memfd of the target's, opened through its descriptors in /proc, into a channel
+  // with kChildChannels behind it.
   static Result<void> prepare(int memory, uint64_t ring_bytes, uint64_t rate_bytes);
   // prepare() and adopt() in one.
   static Result<std::unique_ptr<HeapChannel>> create_in(UniqueFd memory, uint64_t ring_bytes,
@@ -101,11 +122,22 @@ class HeapChannel {
   size_t drain(const std::function<void(const HeapRecord&)>& visit);
   uint64_t inode() const { return inode_; }
 
+  // Children that have a channel now, and one of those channels. It must be given back when the
+  // child is gone, for others to take.
+  std::vector<HeapChild> children() const;
+  Result<std::unique_ptr<HeapChannel>> open_child(uint32_t index) const;
+  void give_back(uint32_t index);
+
  private:
-  HeapChannel(UniqueFd fd, std::span<std::byte> memory, uint64_t ring_bytes);
+  HeapChannel(UniqueFd fd, uint64_t offset, std::span<std::byte> memory, uint64_t ring_bytes);
+  static Result<std::unique_ptr<HeapChannel>> map(UniqueFd fd, uint64_t offset, uint64_t size,
+                                                  const std::string& name);
+  inject::HeapChannelHeader& child(uint32_t index) const;
+  uint32_t child_count() const;
   inject::HeapChannelHeader& header() const;
 
   UniqueFd fd_;
+  uint64_t offset_;  // in the file
   std::span<std::byte> memory_;
   HeapRing ring_;
   uint64_t inode_ = 0;

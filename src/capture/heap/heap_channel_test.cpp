@@ -1,5 +1,7 @@
 #include "capture/heap/heap_channel.h"
 
+#include <cstring>
+
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -131,6 +133,52 @@ TEST(HeapChannel, CannotBeShrunkByTheTarget) {
   EXPECT_EQ((*channel)->problem(), HeapProblem::none);
   EXPECT_EQ((*channel)->drain([](const HeapRecord&) {}), 0u);
   close(other);
+}
+
+TEST(HeapChannel, ChildrensChannelsAreReadAndGivenBack) {
+  UniqueFd fd(memfd_create("test", MFD_ALLOW_SEALING | MFD_CLOEXEC));
+  constexpr uint64_t kRing = 1 << 20;
+  UniqueFd targets(dup(fd.get()));
+  auto channel = HeapChannel::create_in(std::move(fd), kRing, 4096);
+  ASSERT_TRUE(channel) << channel.error().what;
+  EXPECT_TRUE((*channel)->children().empty());
+
+  // As a child does: the third of them, with one record.
+  constexpr uint64_t kThird =
+      inject::kHeapChannelHeaderBytes + kRing + 2 * inject::kChildChannelBytes;
+  auto* at =
+      static_cast<std::byte*>(mmap(nullptr, inject::kChildChannelBytes, PROT_READ | PROT_WRITE,
+                                   MAP_SHARED, targets.get(), static_cast<off_t>(kThird)));
+  ASSERT_NE(at, MAP_FAILED);
+  auto& header = *reinterpret_cast<inject::HeapChannelHeader*>(at);
+  EXPECT_EQ(header.mode, static_cast<uint32_t>(inject::HeapMode::sampling));
+  EXPECT_EQ(header.rate_bytes, 4096u);
+  fake::HeapWriter written;
+  ASSERT_TRUE(written.alloc(10, 0x1000, 64, {1, 2, 3}));
+  std::memcpy(at + inject::kHeapChannelHeaderBytes, written.ring(), inject::kChildRingBytes);
+  header.head = written.header().head.load();
+  header.pid = 4711;
+  header.parent_pid = 4242;
+  EXPECT_TRUE((*channel)->children().empty()) << "it is not ready yet";
+  header.ready = 1;
+
+  auto children = (*channel)->children();
+  ASSERT_EQ(children.size(), 1u);
+  EXPECT_EQ(children[0].index, 2u);
+  EXPECT_EQ(children[0].pid, 4711);
+  EXPECT_EQ(children[0].parent, 4242);
+  {
+    auto child = (*channel)->open_child(2);
+    ASSERT_TRUE(child) << child.error().what;
+    EXPECT_EQ((*child)->drain([](const HeapRecord& record) { EXPECT_EQ(record.time, 10); }), 1u);
+  }
+  (*channel)->give_back(2);
+  EXPECT_TRUE((*channel)->children().empty());
+  EXPECT_EQ(header.pid, 0u) << "another may take it";
+  EXPECT_EQ(header.head, 0u);
+  EXPECT_EQ(header.mode, static_cast<uint32_t>(inject::HeapMode::sampling));
+  EXPECT_FALSE((*channel)->open_child(HeapChannel::kChildChannels));
+  munmap(at, inject::kChildChannelBytes);
 }
 
 TEST(HeapChannel, AFileThatIsNoneIsRefused) {

@@ -1,6 +1,6 @@
 #include "capture/heap/hijacked_thread.h"
 
-#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -17,18 +17,30 @@ namespace {
 
 constexpr uint64_t kStackBytes = 96 << 10;
 constexpr uint64_t kRedZone = 512;
-constexpr uint64_t kTextBytes = 4096;  // at the stack's low end
-constexpr uint64_t kReturnTo = 8192;   // offset in the stack, which is not code: coming there traps
+constexpr uint64_t kDescriptorBytes = 8192;  // more than any libc's
+constexpr uint64_t kTextBytes = 4096;        // at the stack's low end
 constexpr int64_t kCallNs = 10 * kNsPerSecond;
 constexpr int kMostUrgent = -20;
 constexpr size_t kMostVectorBytes = 16 << 10;
 
-// Those that a fault raises, by which calls come back and real faults are seen.
+uint64_t bit_of(int signal) {
+  return uint64_t{1} << (signal - 1);
+}
+
 uint64_t all_but_faults() {
   uint64_t faults = 0;
-  for (int signal : {SIGSEGV, SIGTRAP, SIGBUS, SIGILL, SIGFPE})
-    faults |= uint64_t{1} << (signal - 1);
+  for (int signal : {SIGSEGV, SIGTRAP, SIGBUS, SIGILL, SIGFPE}) faults |= bit_of(signal);
   return ~faults;
+}
+
+void prepare_syscall(int64_t number, std::initializer_list<uint64_t> arguments,
+                     user_regs_struct& registers) {
+  registers.rax = static_cast<unsigned long long>(number);
+  registers.orig_rax = static_cast<unsigned long long>(-1);
+  unsigned long long* places[] = {&registers.rdi, &registers.rsi, &registers.rdx,
+                                  &registers.r10, &registers.r8,  &registers.r9};
+  size_t i = 0;
+  for (uint64_t argument : arguments) *places[i++] = argument;
 }
 
 bool write_memory(pid_t pid, uint64_t address, const void* data, size_t size) {
@@ -40,26 +52,51 @@ bool write_memory(pid_t pid, uint64_t address, const void* data, size_t size) {
 }  // namespace
 
 Result<void> HijackedThread::take(uint64_t rewind_to) {
-  if (!read_registers(tid_, saved_)) return fail_errno("registers cannot be read");
+  if (!read_registers(tid_, saved_.registers)) return fail_errno("registers cannot be read");
   if (rewind_to != 0) {
-    saved_.rip = rewind_to;
-    saved_.orig_rax = static_cast<unsigned long long>(-1);
+    saved_.registers.rip = rewind_to;
+    saved_.registers.orig_rax = static_cast<unsigned long long>(-1);
   }
-  vectors_.resize(kMostVectorBytes);
-  iovec io{vectors_.data(), vectors_.size()};
+  saved_.vectors.resize(kMostVectorBytes);
+  iovec io{saved_.vectors.data(), saved_.vectors.size()};
   if (ptrace(PTRACE_GETREGSET, tid_, NT_X86_XSTATE, &io) != 0)
     return fail_errno("vector registers cannot be read");
-  vectors_.resize(io.iov_len);
-  if (ptrace(PTRACE_GETSIGMASK, tid_, sizeof mask_, &mask_) != 0)
+  saved_.vectors.resize(io.iov_len);
+  if (ptrace(PTRACE_GETSIGMASK, tid_, sizeof saved_.mask, &saved_.mask) != 0)
     return fail_errno("the signal mask cannot be read");
-  if (rewind_to != 0 && tracees_.blocked_trap(tid_)) mask_ |= uint64_t{1} << (SIGTRAP - 1);
-  uint64_t blocked = all_but_faults();
-  if (ptrace(PTRACE_SETSIGMASK, tid_, sizeof blocked, &blocked) != 0)
-    return fail_errno("the signal mask cannot be set");
+  if (rewind_to != 0 && tracees_.blocked_trap(tid_)) saved_.mask |= bit_of(SIGTRAP);
+  leave_no_interruption();
+  if (!put_landing(true)) return fail_errno("the target's code cannot be written");
   taken_ = true;
   tracees_.own(tid_);
   hurry();
   return make_stack();
+}
+
+// Some calls answer a mere stop with EINTR. Until the thread makes its calls, that would be all
+// that is left of us if we were killed: better that they begin anew.
+void HijackedThread::leave_no_interruption() const {
+  if (static_cast<int64_t>(saved_.registers.rax) != -EINTR) return;
+  user_regs_struct anew = saved_.registers;
+  begin_call_anew(anew);
+  write_registers(tid_, anew);
+}
+
+// The unused bytes that the landing takes are zero at other times.
+bool HijackedThread::put_landing(bool there) const {
+  std::array<uint8_t, kLandingBytes> bytes{};
+  if (there) bytes = landing_code();
+  for (size_t at = 0; at < bytes.size(); at += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, sizeof word);
+    if (ptrace(PTRACE_POKETEXT, tid_, landing_ + at, word) != 0) return false;
+  }
+  return true;
+}
+
+// Also once it has come back: the signal by which it does may be one that the thread blocks.
+uint64_t HijackedThread::blocked_meanwhile() const {
+  return all_but_faults() & ~bit_of(signal_);
 }
 
 // It is held until it has made its calls: it goes before others of its program. Needs privilege.
@@ -69,17 +106,23 @@ void HijackedThread::hurry() {
   hurries_ = errno == 0 && setpriority(PRIO_PROCESS, static_cast<id_t>(tid_), kMostUrgent) == 0;
 }
 
-// Room below the red zone of what the thread uses, and no code there: coming back must trap. Only
-// of the main thread: below others' stack pointers may lie what a coroutine's stack was cut out of.
+// Room below the red zone of what the thread uses. Only on the stack that it began with: below
+// other stack pointers may lie what a coroutine's stack was cut out of. The library's own stacks
+// are mappings with a guard below and the thread's descriptor at their upper end.
 bool HijackedThread::use_own_stack() {
-  if (tid_ != pid_) return false;
   auto maps = os::ProcFs().maps(pid_);
   if (!maps) return false;
-  uint64_t low = (saved_.rsp - kRedZone - kStackBytes) & ~uint64_t{4095};
-  for (const os::MapsEntry& entry : *maps) {
-    if (saved_.rsp < entry.start || saved_.rsp >= entry.end) continue;
-    bool is_stack = entry.path == "[stack]" && entry.writable && !entry.executable;
-    if (!is_stack || low < entry.start) return false;
+  uint64_t sp = saved_.registers.rsp, descriptor = saved_.registers.fs_base;
+  uint64_t low = (sp - kRedZone - kStackBytes) & ~uint64_t{4095};
+  for (size_t i = 0; i < maps->size(); ++i) {
+    const os::MapsEntry& entry = (*maps)[i];
+    if (sp < entry.start || sp >= entry.end) continue;
+    bool is_first = tid_ == pid_ && entry.path == "[stack]";
+    bool is_guarded = i > 0 && (*maps)[i - 1].end == entry.start && !(*maps)[i - 1].writable;
+    bool has_descriptor =
+        descriptor > sp && descriptor + kDescriptorBytes > entry.end && descriptor < entry.end;
+    bool is_own = is_first || (is_guarded && has_descriptor);
+    if (!is_own || !entry.writable || low < entry.start) return false;
     stack_ = low;
     return true;
   }
@@ -88,12 +131,20 @@ bool HijackedThread::use_own_stack() {
 
 Result<void> HijackedThread::make_stack() {
   own_stack_ = use_own_stack();
-  if (own_stack_) return {};
-  auto mapped = syscall(SYS_mmap, {0, kStackBytes, PROT_READ | PROT_WRITE,
-                                   MAP_PRIVATE | MAP_ANONYMOUS, static_cast<uint64_t>(-1), 0});
-  if (!mapped) return std::unexpected(mapped.error());
-  if (*mapped < 0 && *mapped > -4096) return fail("the target has no memory for a call");
-  stack_ = static_cast<uint64_t>(*mapped);
+  if (!own_stack_) {
+    uint64_t blocked = all_but_faults();
+    ptrace(PTRACE_SETSIGMASK, tid_, sizeof blocked, &blocked);
+    auto mapped =
+        step_syscall(SYS_mmap, {0, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                                static_cast<uint64_t>(-1), 0});
+    if (!mapped) return std::unexpected(mapped.error());
+    if (*mapped < 0 && *mapped > -4096) return fail("the target has no memory for a call");
+    stack_ = static_cast<uint64_t>(*mapped);
+  }
+  ThreadState alone = saved_;
+  begin_call_anew(alone.registers);
+  frame_ = make_return_frame(alone, blocked_meanwhile(), landing_ + kLandingReturn,
+                             stack_ + kStackBytes);
   return {};
 }
 
@@ -107,8 +158,7 @@ std::optional<Tracees::Event> HijackedThread::wait_for_stop(TimeNs& deadline) {
   }
 }
 
-Result<void> HijackedThread::run_to(const user_regs_struct& registers, int signal, int request) {
-  if (!write_registers(tid_, registers)) return fail_errno("registers cannot be set");
+Result<void> HijackedThread::run_to(int signal, int request) {
   TimeNs deadline = monotonic_ns() + kCallNs;
   if (!tracees_.resume(tid_, request)) return fail_errno("the thread cannot be resumed");
   while (auto event = wait_for_stop(deadline)) {
@@ -133,32 +183,54 @@ Result<void> HijackedThread::run_to(const user_regs_struct& registers, int signa
                          : fail("an injected call did not come back");
 }
 
-Result<int64_t> HijackedThread::syscall(int64_t number, std::initializer_list<uint64_t> arguments) {
-  user_regs_struct registers = saved_;
-  registers.rip = syscall_;
-  registers.rax = static_cast<unsigned long long>(number);
-  registers.orig_rax = static_cast<unsigned long long>(-1);
-  unsigned long long* places[] = {&registers.rdi, &registers.rsi, &registers.rdx,
-                                  &registers.r10, &registers.r8,  &registers.r9};
-  size_t i = 0;
-  for (uint64_t argument : arguments) *places[i++] = argument;
+Result<int64_t> HijackedThread::step_syscall(int64_t number,
+                                             std::initializer_list<uint64_t> arguments) {
+  user_regs_struct registers = saved_.registers;
+  prepare_syscall(number, arguments, registers);
+  registers.rip = landing_ + kLandingSyscall;
+  if (!write_registers(tid_, registers)) return fail_errno("registers cannot be set");
   // One instruction; the stop after it is a signal's, as after a call.
-  if (auto done = run_to(registers, SIGTRAP, PTRACE_SINGLESTEP); !done)
-    return std::unexpected(done.error());
+  if (auto done = run_to(SIGTRAP, PTRACE_SINGLESTEP); !done) return std::unexpected(done.error());
   if (!read_registers(tid_, registers)) return fail_errno("registers cannot be read");
-  if (registers.rip != syscall_ + 2) return fail("an injected system call went astray");
+  if (registers.rip != landing_ + kLandingReturn)
+    return fail("an injected system call went astray");
   return static_cast<int64_t>(registers.rax);
+}
+
+// In an order in which the thread could be left alone after every step.
+Result<uint64_t> HijackedThread::go(const user_regs_struct& registers) {
+  uint64_t blocked = all_but_faults();
+  if (!write_memory(pid_, frame_.at, frame_.bytes.data(), frame_.bytes.size()))
+    return fail_errno("the target's memory cannot be written");
+  if (!write_registers(tid_, registers)) return fail_errno("registers cannot be set");
+  if (ptrace(PTRACE_SETSIGMASK, tid_, sizeof blocked, &blocked) != 0)
+    return fail_errno("the signal mask cannot be set");
+  if (tgkill(pid_, tid_, signal_) != 0) return fail_errno("the thread cannot be sent a signal");
+  auto ended = run_to(signal_, PTRACE_CONT);
+  user_regs_struct after{};
+  if (!read_registers(tid_, after)) return fail("the target ended meanwhile");
+  if (!ended) return std::unexpected(ended.error());
+  uint64_t result = 0;
+  if (after.rip != landing_ + kLandingStop || !read_memory(frame_.at, &result, sizeof result))
+    return fail("an injected call ended at {:#x} instead of returning", after.rip);
+  return result;
+}
+
+Result<int64_t> HijackedThread::syscall(int64_t number, std::initializer_list<uint64_t> arguments) {
+  user_regs_struct registers = saved_.registers;
+  prepare_syscall(number, arguments, registers);
+  registers.rip = landing_ + kLandingSyscall;
+  registers.rsp = frame_.at + sizeof(uint64_t);
+  auto result = go(registers);
+  if (!result) return std::unexpected(result.error());
+  return static_cast<int64_t>(*result);
 }
 
 Result<uint64_t> HijackedThread::call(uint64_t function,
                                       std::initializer_list<uint64_t> arguments) {
-  user_regs_struct registers = saved_;
-  uint64_t top = (stack_ + kStackBytes - 256) & ~uint64_t{15};
-  uint64_t return_to = stack_ + kReturnTo;
-  registers.rsp = top - 8;
+  user_regs_struct registers = saved_.registers;
+  registers.rsp = frame_.at;
   registers.rbp = 0;
-  if (!write_memory(pid_, registers.rsp, &return_to, sizeof return_to))
-    return fail_errno("the target's memory cannot be written");
   registers.rip = function;
   registers.rax = 0;
   registers.orig_rax = static_cast<unsigned long long>(-1);
@@ -167,15 +239,7 @@ Result<uint64_t> HijackedThread::call(uint64_t function,
                                   &registers.rcx, &registers.r8,  &registers.r9};
   size_t i = 0;
   for (uint64_t argument : arguments) *places[i++] = argument;
-  auto ended = run_to(registers, SIGSEGV, PTRACE_CONT);
-  user_regs_struct after{};
-  if (!read_registers(tid_, after)) return fail("the target ended meanwhile");
-  // Coming back is a fault at the return address, and the only one that is meant.
-  if (after.rip != return_to) {
-    return ended ? fail("an injected call ended at {:#x} instead of returning", after.rip)
-                 : std::unexpected(ended.error());
-  }
-  return after.rax;
+  return go(registers);
 }
 
 Result<uint64_t> HijackedThread::put_text(const std::string& text) {
@@ -214,15 +278,17 @@ Result<void> HijackedThread::restore() {
   }
   // Every call ends in a stop inside the kernel's signal code, from where an interrupted system
   // call is taken up again.
-  if (stack_ != 0 && !own_stack_) (void)syscall(SYS_munmap, {stack_, kStackBytes});
+  if (stack_ != 0 && !own_stack_) (void)step_syscall(SYS_munmap, {stack_, kStackBytes});
   if (hurries_) setpriority(PRIO_PROCESS, static_cast<id_t>(tid_), nice_);
   if (tracees_.gone()) return fail("the target ended meanwhile");
-  user_regs_struct final = saved_;
-  begin_call_again(pid_, tid_, mask_, final);
-  iovec io{vectors_.data(), vectors_.size()};
-  bool vectors = ptrace(PTRACE_SETREGSET, tid_, NT_X86_XSTATE, &io) == 0;
-  bool whole = write_registers(tid_, final) && vectors &&
-               ptrace(PTRACE_SETSIGMASK, tid_, sizeof mask_, &mask_) == 0;
+  user_regs_struct final = saved_.registers;
+  begin_call_again(pid_, tid_, saved_.mask, final);
+  iovec io{saved_.vectors.data(), saved_.vectors.size()};
+  bool whole = ptrace(PTRACE_SETREGSET, tid_, NT_X86_XSTATE, &io) == 0;
+  // The mask first: a thread that is left alone now still comes back by its frame.
+  whole = ptrace(PTRACE_SETSIGMASK, tid_, sizeof saved_.mask, &saved_.mask) == 0 && whole;
+  whole = write_registers(tid_, final) && whole;
+  whole = put_landing(false) && whole;
   tracees_.own(0);
   tracees_.release(tid_);
   return whole ? Result<void>{} : fail("the thread could not be put back as it was");

@@ -5,8 +5,10 @@
 // its registers, vector state, signal mask and priority; blocks its signals, so that no handler of
 // the program runs in between; calls below its own stack where there is room, else on one made for
 // it. restore() puts everything back from a stop inside the kernel's signal code, so that an
-// interrupted system call goes on as after any stop. Threads: the tracer's. Failures: a call that
-// does not come back, a target that is gone.
+// interrupted system call goes on as after any stop. A tracer that is killed in between leaves a
+// thread that finishes the call and puts itself back (way_back.h); an interrupted call then begins
+// anew. (Not so while a stack is made for it, or taken away.) Threads: the tracer's. Failures: a
+// call that does not come back, a target that is gone.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +21,15 @@
 
 #include "base/result.h"
 #include "capture/heap/tracees.h"
+#include "capture/heap/way_back.h"
 
 namespace assay::capture {
 
 class HijackedThread {
  public:
-  HijackedThread(Tracees& tracees, pid_t pid, pid_t tid, uint64_t syscall_instruction)
-      : tracees_(tracees), pid_(pid), tid_(tid), syscall_(syscall_instruction) {}
+  // `landing`: unused room for landing_code(); `signal`: by which calls come back.
+  HijackedThread(Tracees& tracees, pid_t pid, pid_t tid, uint64_t landing, int signal)
+      : tracees_(tracees), pid_(pid), tid_(tid), landing_(landing), signal_(signal) {}
 
   // `rewind_to`: where the thread is to go on when a breakpoint stopped it; 0: where it stands.
   Result<void> take(uint64_t rewind_to);
@@ -41,18 +45,25 @@ class HijackedThread {
 
  private:
   void hurry();
+  void leave_no_interruption() const;
+  bool put_landing(bool there) const;
+  uint64_t blocked_meanwhile() const;
   bool use_own_stack();
   Result<void> make_stack();
+  // A system call by a single step, for when there is no stack yet to come back by.
+  Result<int64_t> step_syscall(int64_t number, std::initializer_list<uint64_t> arguments);
+  // Goes where `registers` say, and comes back by the landing.
+  Result<uint64_t> go(const user_regs_struct& registers);
   std::optional<Tracees::Event> wait_for_stop(TimeNs& deadline);
   // Runs the thread until it stops with this signal.
-  Result<void> run_to(const user_regs_struct& registers, int signal, int request);
+  Result<void> run_to(int signal, int request);
 
   Tracees& tracees_;
   pid_t pid_, tid_;
-  uint64_t syscall_;
-  user_regs_struct saved_{};
-  std::vector<uint8_t> vectors_;  // xstate
-  uint64_t mask_ = 0;
+  uint64_t landing_;
+  int signal_;
+  ThreadState saved_;
+  ReturnFrame frame_;
   uint64_t stack_ = 0;      // low end of what calls use
   bool own_stack_ = false;  // it is the thread's own, below what it uses
   bool taken_ = false;

@@ -13,6 +13,7 @@
 
 #include "base/unique_fd.h"
 #include "capture/heap/elf_symbols.h"
+#include "capture/heap/way_back.h"
 #include "os/module_file.h"
 
 namespace assay::capture {
@@ -67,7 +68,8 @@ Result<void> check_process(const os::ProcFs& proc, pid_t pid) {
                 pid);
   auto text = proc.read(std::to_string(pid) + "/status");
   if (text && (has_bit(*text, "SigIgn:\t", SIGSEGV) || has_bit(*text, "SigIgn:\t", SIGTRAP)))
-    return fail("process {} ignores SIGSEGV or SIGTRAP, by which injected calls come back", pid);
+    return fail("process {} ignores SIGSEGV or SIGTRAP, by which faults of injected calls are seen",
+                pid);
   return {};
 }
 
@@ -93,10 +95,8 @@ Result<bool> find_filters(const os::ProcFs& proc, pid_t pid) {
   return process.starts_with("Seccomp:\t2");
 }
 
-Error static_allocator(const ElfFacts& program, pid_t pid) {
-  std::string what = fmt::format(
-      "the program of process {} has its own malloc linked in: a sampler outside would see nothing",
-      pid);
+Error static_allocator(const ElfFacts& program, const std::string& subject) {
+  std::string what = subject + " has its own malloc linked in: a sampler outside would see nothing";
   if (program.functions.contains("mallctl") || program.functions.contains("je_mallctl")) {
     return unsafe(what + " (it is jemalloc)",
                   "start it with MALLOC_CONF=prof:true,prof_active:true if it was built with "
@@ -111,28 +111,24 @@ Error static_allocator(const ElfFacts& program, pid_t pid) {
   return unsafe(std::move(what), "link the allocator as a shared library");
 }
 
-Result<void> check_program(const ElfFacts& program, pid_t pid) {
-  if (kMachine == EM_NONE)
-    return fail("attaching is written for x86-64 only; start the program with: assay heap -- …");
-  if (!program.is_64_bit || program.machine != kMachine) {
-    return std::unexpected(unsafe(
-        fmt::format("process {} is of another architecture than this assay (32-bit, or emulated)",
-                    pid),
-        "use an assay built for it"));
+// How the program was built; `subject` is how messages call it.
+Result<void> check_program(const ElfFacts& program, const std::string& subject) {
+  if (!program.is_64_bit || (kMachine != EM_NONE && program.machine != kMachine)) {
+    return std::unexpected(
+        unsafe(subject + " is of another architecture than this assay (32-bit, or emulated)",
+               "use an assay built for it"));
   }
   if (program.interpreter.empty()) {
     return std::unexpected(
-        unsafe(fmt::format("the program of process {} is linked statically: no library can be "
-                           "loaded into it",
-                           pid),
+        unsafe(subject + " is linked statically: no library can be loaded into it",
                "link it dynamically, or build libassay into it"));
   }
   if (program.interpreter.find("ld-musl") != std::string::npos) {
-    return std::unexpected(
-        unsafe(fmt::format("process {} uses musl, and the sampler is built with glibc", pid),
-               "build Assay with musl (CC=musl-gcc) or the program with glibc"));
+    return std::unexpected(unsafe(subject + " uses musl, and the sampler is built with glibc",
+                                  "build Assay with musl (CC=musl-gcc) or the program with glibc"));
   }
-  if (program.functions.contains("malloc")) return std::unexpected(static_allocator(program, pid));
+  if (program.functions.contains("malloc"))
+    return std::unexpected(static_allocator(program, subject));
   return {};
 }
 
@@ -198,16 +194,31 @@ void take_functions(pid_t pid, const Mapped& file, InjectionPlan& plan) {
     if (plan.dlopen == 0) plan.dlopen = place(base, *facts, name);
   }
   if (plan.dlerror == 0) plan.dlerror = place(base, *facts, "dlerror");
-  if (!is_libc(file.path)) return;
-  uint64_t offset = find_syscall_instruction(opened->fd.get());
-  // libc is mapped segment by segment; find the one that this offset is in.
-  auto maps = os::ProcFs().maps(pid);
-  if (offset == 0 || !maps) return;
-  for (const os::MapsEntry& entry : *maps) {
-    bool holds = entry.path == file.path && entry.executable && offset >= entry.file_offset &&
-                 offset + 2 <= entry.file_offset + (entry.end - entry.start);
-    if (holds) plan.syscall = entry.start + (offset - entry.file_offset);
+}
+
+// Room for a few instructions behind the code of a mapped file, where its last page is not full:
+// bytes that nothing reads. Also where they were used and never put back.
+uint64_t find_landing(const os::ProcFs& proc, pid_t pid, const std::vector<os::MapsEntry>& maps) {
+  UniqueFd memory(::open(fmt::format("{}/{}/mem", proc.root(), pid).c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<uint8_t, kLandingBytes> bytes;
+  for (const os::MapsEntry& entry : maps) {
+    if (!entry.executable || entry.path.empty() || entry.path[0] != '/') continue;
+    uint64_t at = entry.end - bytes.size();
+    if (pread(memory.get(), bytes.data(), bytes.size(), static_cast<off_t>(at)) !=
+        static_cast<ssize_t>(bytes.size()))
+      continue;
+    if (bytes == landing_code() || bytes == decltype(bytes){}) return at;
   }
+  return 0;
+}
+
+// The kernel ignores these where the program does not handle them.
+int find_quiet_signal(const os::ProcFs& proc, pid_t pid) {
+  auto status = proc.read(fmt::format("{}/status", pid));
+  for (int signal : {SIGURG, SIGWINCH, SIGCHLD}) {
+    if (status && !has_bit(*status, "SigCgt:\t", signal)) return signal;
+  }
+  return SIGURG;
 }
 
 }  // namespace
@@ -283,7 +294,10 @@ Result<InjectionPlan> plan_injection(const os::ProcFs& proc, pid_t pid) {
   }
   auto program = read_elf_facts(exe.get(), wanted_functions());
   if (!program) return fail("the program of process {}: {}", pid, program.error().what);
-  if (auto fine = check_program(*program, pid); !fine) return std::unexpected(fine.error());
+  if (kMachine == EM_NONE)
+    return fail("attaching is written for x86-64 only; start the program with: assay heap -- …");
+  if (auto fine = check_program(*program, fmt::format("the program of process {}", pid)); !fine)
+    return std::unexpected(fine.error());
 
   auto maps = proc.maps(pid);
   if (!maps) return std::unexpected(maps.error());
@@ -297,7 +311,14 @@ Result<InjectionPlan> plan_injection(const os::ProcFs& proc, pid_t pid) {
     if (may_hold_functions(file.path)) take_functions(pid, file, plan);
   }
   plan.library_base = find_sampler(proc, pid);
-  bool whole = plan.malloc_entry != 0 && plan.dlopen != 0 && plan.syscall != 0;
+  plan.landing = find_landing(proc, pid, *maps);
+  plan.quiet_signal = find_quiet_signal(proc, pid);
+  if (plan.landing == 0) {
+    return fail_with_remedy(
+        fmt::format("no page of process {}'s code has room for injected calls to return to", pid),
+        "start it with: assay heap -- COMMAND");
+  }
+  bool whole = plan.malloc_entry != 0 && plan.dlopen != 0;
   if (!whole || !is_code_of(*maps, plan.malloc_entry) || !is_code_of(*maps, plan.dlopen)) {
     return std::unexpected(unsafe(
         fmt::format("malloc and dlopen were not found in process {}: it may have replaced its C "
@@ -317,26 +338,7 @@ Result<void> check_launchable(const std::string& program) {
         fmt::format("{} is setuid: it ignores what is preloaded", program), "run it as root"));
   }
   auto facts = read_elf_facts(fd.get(), wanted_functions());
-  if (!facts) return {};
-  if (!facts->is_64_bit || (kMachine != EM_NONE && facts->machine != kMachine))
-    return fail("{} is of another architecture than this assay", program);
-  if (facts->interpreter.empty()) {
-    return std::unexpected(
-        unsafe(fmt::format("{} is linked statically: no library can be loaded into it", program),
-               "link it dynamically, or build libassay into it"));
-  }
-  if (facts->interpreter.find("ld-musl") != std::string::npos) {
-    return std::unexpected(
-        unsafe(fmt::format("{} uses musl, and the sampler is built with glibc", program),
-               "build Assay with musl (CC=musl-gcc) or the program with glibc"));
-  }
-  if (facts->functions.contains("malloc")) {
-    Error error = static_allocator(*facts, 0);
-    error.what = fmt::format("{} has its own malloc linked in: a sampler outside would see nothing",
-                             program);
-    return std::unexpected(error);
-  }
-  return {};
+  return facts ? check_program(*facts, program) : Result<void>{};
 }
 
 }  // namespace assay::capture

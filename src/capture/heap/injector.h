@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -26,6 +27,8 @@ struct InjectOptions {
   std::string library;
   uint64_t rate_bytes = 512 << 10;
   uint64_t ring_bytes = HeapChannel::kDefaultRingBytes;
+  // Called when an earlier attach is still being undone, which is waited for (not for ever).
+  std::function<void()> on_wait;
 };
 
 struct Injected {

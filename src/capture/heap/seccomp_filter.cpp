@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 
 #include <fcntl.h>
@@ -54,6 +55,8 @@ constexpr NeededCall kNeeded[] = {
     {"prlimit64", SYS_prlimit64, {}},
     {"sched_getaffinity", SYS_sched_getaffinity, {}},
     {"sigaltstack", SYS_sigaltstack, {}},
+    {"rt_sigprocmask", SYS_rt_sigprocmask, {SIG_SETMASK}},
+    {"rt_sigreturn", SYS_rt_sigreturn, {}},
 };
 
 // The machine that filters run on. Addresses and jumps were checked by the kernel when they were

@@ -119,10 +119,15 @@ bool begin_call_again(pid_t pid, pid_t tid, uint64_t mask, user_regs_struct& reg
   uint64_t pending =
       signals_in(proc, pid, tid, "SigPnd:\t") | signals_in(proc, pid, tid, "ShdPnd:\t");
   if ((pending & ~mask) != 0) return false;  // a handler is to run, and EINTR is right
+  begin_call_anew(registers);
+  return true;
+}
+
+void begin_call_anew(user_regs_struct& registers) {
+  if (!in_restartable_syscall(registers)) return;
   registers.rax = registers.orig_rax;
   registers.rip -= 2;
   registers.orig_rax = static_cast<unsigned long long>(-1);
-  return true;
 }
 
 Result<void> Breakpoint::insert() {
@@ -215,6 +220,16 @@ bool Tracees::at_breakpoint(pid_t tid) const {
          registers.rip == breakpoint_->address() + 1;
 }
 
+bool Tracees::at_entry(pid_t tid, int signal) const {
+  user_regs_struct registers{};
+  return signal == entry_.signal && signal != 0 && read_registers(tid, registers) &&
+         registers.rip == entry_.address;
+}
+
+bool Tracees::takes_signal(pid_t tid, int signal) const {
+  return (signals_in(proc_, pid_, tid, "SigBlk:\t") >> (signal - 1) & 1) == 0;
+}
+
 std::optional<Tracees::Event> Tracees::wait(TimeNs deadline) {
   while (!gone_) {
     int status = 0;
@@ -282,6 +297,7 @@ std::optional<Tracees::Event> Tracees::sort_out(pid_t tid, int status) {
     return std::nullopt;
   }
   if (signal == SIGTRAP && at_breakpoint(tid)) return Event{tid, Stop::breakpoint, signal};
+  if (tid != owned_ && at_entry(tid, signal)) return Event{tid, Stop::breakpoint, signal};
   if (tid == owned_) return Event{tid, Stop::signal, signal};
   resume(tid, PTRACE_CONT, signal);
   return std::nullopt;

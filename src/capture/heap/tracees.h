@@ -60,12 +60,17 @@ class Tracees {
   Result<void> seize(pid_t tid);
   Result<void> seize_all();  // and those that are born meanwhile
   bool interrupt(pid_t tid);
+  const std::set<pid_t>& seized() const { return seized_; }
+  // Whether a seized thread would be told of a signal.
+  bool takes_signal(pid_t tid, int signal) const;
 
   // The next stop that is ours; nullopt when `deadline` has passed or the target is gone.
   std::optional<Event> wait(TimeNs deadline);
   // As wait(), but signals of `mine` are handed over, too: its registers are not its own now.
   void own(pid_t tid) { owned_ = tid; }
   void watch(Breakpoint* breakpoint) { breakpoint_ = breakpoint; }
+  // Stops by this signal at this address are handed over as a breakpoint's (entry_watch.h).
+  void watch_entry(uint64_t address, int signal) { entry_ = {address, signal}; }
   // Set when job control stops a thread that is not owned, until the last one is let go.
   void tell_stops(bool* stopped) { tells_stops_ = stopped; }
   bool gone() const { return gone_; }
@@ -91,6 +96,7 @@ class Tracees {
   void let_go_child(pid_t child);
   void let_go_stopped(const Event& event);
   bool at_breakpoint(pid_t tid) const;
+  bool at_entry(pid_t tid, int signal) const;
 
   const os::ProcFs& proc_;
   pid_t pid_;
@@ -100,6 +106,10 @@ class Tracees {
   std::set<pid_t> trap_blocked_;
   std::set<pid_t> children_;  // forked meanwhile; to be let go when they stop
   Breakpoint* breakpoint_ = nullptr;
+  struct Entry {
+    uint64_t address = 0;
+    int signal = 0;
+  } entry_;
   bool* tells_stops_ = nullptr;
   void* alarm_ = nullptr;  // timer_t: looks at the clock while waiting
   bool gone_ = false;
@@ -110,6 +120,8 @@ class Tracees {
 // with EINTR; having done nothing, they are made to begin again, unless a signal is the reason.
 // `mask` is the thread's own. False: the registers stay as they are.
 bool begin_call_again(pid_t pid, pid_t tid, uint64_t mask, user_regs_struct& registers);
+// The same without asking: what a thread that nobody puts back does. A sleep begins anew as well.
+void begin_call_anew(user_regs_struct& registers);
 // Whether a system call that was interrupted will go on, by the kernel or by the function above.
 bool in_restartable_syscall(const user_regs_struct& registers);
 

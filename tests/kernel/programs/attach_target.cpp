@@ -1,7 +1,8 @@
 // attach_target: programs that an injector must not harm, each of which checks itself.
 //
-//   prog_attach_target busy|idle|forking|dlopening|signals|threads|prefork|filtered|strict
+//   prog_attach_target busy|idle|forking|dlopening|signals|threads|prefork|brief|filtered|strict
 //
+// "brief" forks a child every few milliseconds that allocates 4 MiB in one function and ends.
 // "prefork" forks two busy workers a second after it began. "filtered" is busy under a seccomp
 // filter that refuses what servers do not need, "strict" under one that ends it at memfd_create.
 //
@@ -38,9 +39,11 @@ std::atomic<unsigned long> rounds{0}, faults{0};
 std::mutex first_mutex;
 std::string first_fault;
 
+// Told at once as well: who reads only the errors of a test, or kills us, is told all the same.
 void fault(const std::string& what) {
   faults.fetch_add(1);
   std::lock_guard lock(first_mutex);
+  std::fprintf(stderr, "attach_target %d: fault: %s\n", getpid(), what.c_str());
   if (first_fault.empty()) first_fault = what;
 }
 
@@ -203,6 +206,41 @@ void run_prefork() {
   }
 }
 
+}  // namespace
+
+// What it allocates is the same in every child; nothing is freed, so that it is seen at the end.
+__attribute__((noinline)) void allocate_briefly() {
+  constexpr int kBlocks = 64;
+  constexpr size_t kBlockBytes = 64 << 10;
+  for (int i = 0; i < kBlocks; ++i) {
+    void* volatile block = std::malloc(kBlockBytes);
+    if (block == nullptr) return fault("malloc failed");
+  }
+}
+
+namespace {
+
+void run_brief() {
+  unsigned long children = 0;
+  while (!stop) {
+    pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      allocate_briefly();
+      _exit(faults.load() == 0 ? 0 : 3);
+    }
+    if (child < 0) continue;
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (status != 0) fault("a child ended with status " + std::to_string(status));
+    ++children;
+    rounds.fetch_add(1, std::memory_order_relaxed);
+    usleep(30'000);
+  }
+  std::printf("children %lu\n", children);
+}
+
 // All is allowed but one call.
 void filter_out(long number, unsigned answer) {
   sock_filter program[] = {
@@ -232,6 +270,7 @@ int main(int argc, char** argv) {
   // SIGTERM is taken by the main thread alone.
   if (mode == "busy" || mode == "filtered" || mode == "strict") run_busy();
   if (mode == "prefork") run_prefork();
+  if (mode == "brief") run_brief();
   if (mode == "idle") run_idle();
   if (mode == "forking") run_forking();
   if (mode == "dlopening") run_dlopening();

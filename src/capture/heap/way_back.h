@@ -1,0 +1,41 @@
+// The way back of a thread that makes a call for us, also when nobody is left to put it back.
+//
+// A call returns to the landing: a few instructions in the unused end of a page of the target's
+// code. They keep the call's result, let one signal through that was sent to the thread before and
+// that ends nobody who does not handle it, and then return as from a signal's handler: rt_sigreturn
+// with a frame like those of the kernel. A tracer is told of the signal, and takes the thread over
+// before that return. Without one the signal is nothing, and the frame restores registers, vector
+// state and signal mask. So a tracer may be killed at any moment. Pure. x86-64.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <sys/user.h>
+
+namespace assay::capture {
+
+inline constexpr size_t kLandingBytes = 48;
+// Offsets in it: a system call to be made, where functions return to, where the signal comes.
+inline constexpr uint64_t kLandingSyscall = 0, kLandingReturn = 2, kLandingStop = 35;
+const std::array<uint8_t, kLandingBytes>& landing_code();
+
+struct ThreadState {
+  user_regs_struct registers{};
+  std::vector<uint8_t> vectors;  // xstate, as ptrace tells it
+  uint64_t mask = 0;             // blocked signals
+};
+
+// What must stand at `at`, up to where it ends, while a call is made. `at` is the stack pointer of
+// a called function, and after the landing the place of its result.
+struct ReturnFrame {
+  uint64_t at = 0;
+  std::vector<uint8_t> bytes;
+};
+// `top`: the frame lies below. `while_landing`: what is blocked until the frame is returned from.
+ReturnFrame make_return_frame(const ThreadState& state, uint64_t while_landing, uint64_t return_to,
+                              uint64_t top);
+
+}  // namespace assay::capture
