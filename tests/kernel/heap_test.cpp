@@ -309,7 +309,7 @@ TEST_P(KilledGuard, LeavesTheTargetUnharmed) {
   options.library = HEAP_LIBRARY;
   unsigned random = 4711;
   int killed = 0;
-  constexpr int kKills = 100;
+  constexpr int kKills = 40;
   for (int i = 0; i < kKills; ++i) {
     random = random * 1664525 + 1013904223;
     useconds_t delay = (random >> 8) % (i % 2 == 0 ? 2'000 : 10'000);

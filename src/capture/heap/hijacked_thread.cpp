@@ -66,7 +66,7 @@ Result<void> HijackedThread::take(uint64_t rewind_to) {
     return fail_errno("the signal mask cannot be read");
   if (rewind_to != 0 && tracees_.blocked_trap(tid_)) saved_.mask |= bit_of(SIGTRAP);
   leave_no_interruption();
-  if (!put_landing(true)) return fail_errno("the target's code cannot be written");
+  if (!put_landing()) return fail_errno("the target's code cannot be written");
   taken_ = true;
   tracees_.own(tid_);
   hurry();
@@ -82,16 +82,22 @@ void HijackedThread::leave_no_interruption() const {
   write_registers(tid_, anew);
 }
 
-// The unused bytes that the landing takes are zero at other times.
-bool HijackedThread::put_landing(bool there) const {
-  std::array<uint8_t, kLandingBytes> bytes{};
-  if (there) bytes = landing_code();
+// It stays there: a thread that was left alone before may still be on its way to it.
+bool HijackedThread::put_landing() const {
+  const auto& bytes = landing_code();
   for (size_t at = 0; at < bytes.size(); at += sizeof(uint64_t)) {
     uint64_t word = 0;
     std::memcpy(&word, bytes.data() + at, sizeof word);
     if (ptrace(PTRACE_POKETEXT, tid_, landing_ + at, word) != 0) return false;
   }
   return true;
+}
+
+bool HijackedThread::is_on_its_way_back(pid_t tid) {
+  constexpr int kNeverBlocked[] = {SIGKILL, SIGSTOP};
+  uint64_t ours = all_but_faults(), mask = 0;
+  for (int signal : kNeverBlocked) ours &= ~bit_of(signal);
+  return ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask) == 0 && mask == ours;
 }
 
 // Also once it has come back: the signal by which it does may be one that the thread blocks.
@@ -288,7 +294,6 @@ Result<void> HijackedThread::restore() {
   // The mask first: a thread that is left alone now still comes back by its frame.
   whole = ptrace(PTRACE_SETSIGMASK, tid_, sizeof saved_.mask, &saved_.mask) == 0 && whole;
   whole = write_registers(tid_, final) && whole;
-  whole = put_landing(false) && whole;
   tracees_.own(0);
   tracees_.release(tid_);
   return whole ? Result<void>{} : fail("the thread could not be put back as it was");

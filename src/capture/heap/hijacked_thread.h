@@ -31,6 +31,8 @@ class HijackedThread {
   HijackedThread(Tracees& tracees, pid_t pid, pid_t tid, uint64_t landing, int signal)
       : tracees_(tracees), pid_(pid), tid_(tid), landing_(landing), signal_(signal) {}
 
+  // Whether a stopped thread makes a call for a tracer that was killed: nobody else may take it.
+  static bool is_on_its_way_back(pid_t tid);
   // `rewind_to`: where the thread is to go on when a breakpoint stopped it; 0: where it stands.
   Result<void> take(uint64_t rewind_to);
   // Results below 0 are −errno.
@@ -46,7 +48,7 @@ class HijackedThread {
  private:
   void hurry();
   void leave_no_interruption() const;
-  bool put_landing(bool there) const;
+  bool put_landing() const;
   uint64_t blocked_meanwhile() const;
   bool use_own_stack();
   Result<void> make_stack();

@@ -177,6 +177,7 @@ Result<void> ThreadTaker::check_filters(pid_t tid) const {
 Result<bool> ThreadTaker::take(Tracees& tracees, pid_t tid, uint64_t rewind_to, const Use& use) {
   TimeNs begin = monotonic_ns();
   if (auto allowed = check_filters(tid); !allowed) return std::unexpected(allowed.error());
+  if (HijackedThread::is_on_its_way_back(tid)) return false;
   HijackedThread thread(tracees, plan_.pid, tid, plan_.landing, plan_.quiet_signal);
   Result<void> done = thread.take(rewind_to);
   if (done) done = use(thread);
