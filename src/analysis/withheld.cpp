@@ -70,7 +70,7 @@ bool add_import(const Report& report, std::vector<Withheld>& reasons) {
       return fact.scope == "import" && fact.key == what && fact.value == "absent";
     });
   };
-  if (lacks("waits")) {
+  if (lacks("waits") || report.quality.waits == 0) {
     reasons.push_back(
         {"the imported profile says nothing of time off the CPU: it shows where CPU time goes, "
          "not what holds the server back",
