@@ -328,7 +328,8 @@ TEST_P(KilledGuard, LeavesTheTargetUnharmed) {
   EXPECT_GT(killed, kKills / 10) << "guards are killed before they are done";
   auto injected = capture::inject_sampler(target.pid(), options);
   EXPECT_TRUE(injected) << "and it can still be attached to: " << injected.error().text();
-  EXPECT_TRUE(capture::remove_sampler(target.pid(), options.library));
+  auto removed = capture::remove_sampler(target.pid(), options.library);
+  EXPECT_TRUE(removed) << removed.error().text();
   usleep(200'000);
   target.signal(SIGTERM);
   Finished ended = target.wait();
