@@ -113,11 +113,8 @@ Result<void> ThreadTaker::check_still_running() {
 Result<bool> ThreadTaker::try_waiting(pid_t tid, const Use& use) {
   Tracees tracees(proc_, plan_.pid);
   tracees.tell_stops(&saw_stop_);
-  if (auto seized = tracees.seize(tid); !seized) {
-    auto stat = proc_.thread_stat(plan_.pid, tid);  // who is exiting says EPERM as well
-    bool ended = !stat || stat->state == 'Z' || stat->state == 'X';
-    return ended ? Result<bool>(false) : std::unexpected(seized.error());
-  }
+  auto seized = tracees.seize(tid);
+  if (!seized || !*seized) return seized;
   if (!tracees.interrupt(tid)) return false;
   auto event = tracees.wait(monotonic_ns() + kInterruptNs);
   if (!event || event->stop != Tracees::Stop::interrupted) return false;

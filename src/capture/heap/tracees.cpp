@@ -33,7 +33,8 @@ int alarm_signal() {
 
 void ignore_alarm(int) {}
 
-void* start_alarm() {
+// The timer; none: waiting has to look again and again. (Its number may well be 0.)
+std::optional<timer_t> start_alarm() {
   struct sigaction action {};
   action.sa_handler = ignore_alarm;  // no SA_RESTART: waiting is to be interrupted
   sigaction(alarm_signal(), &action, nullptr);
@@ -46,7 +47,7 @@ void* start_alarm() {
   event.sigev_signo = alarm_signal();
   event._sigev_un._tid = static_cast<pid_t>(::syscall(SYS_gettid));
   timer_t timer{};
-  if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) return nullptr;
+  if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) return std::nullopt;
   itimerspec often{{0, kAlarmNs}, {0, kAlarmNs}};
   timer_settime(timer, 0, &often, nullptr);
   return timer;
@@ -157,15 +158,36 @@ Tracees::Tracees(const os::ProcFs& proc, pid_t pid)
 
 Tracees::~Tracees() {
   release_all();
-  if (alarm_ != nullptr) timer_delete(alarm_);
+  if (alarm_) timer_delete(*alarm_);
 }
 
-Result<void> Tracees::seize(pid_t tid) {
-  if (seized_.contains(tid)) return {};
-  if (ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0)
-    return std::unexpected(seize_error(pid_, errno));
-  seized_.insert(tid);
-  return {};
+// A thread that was born of a traced one is traced from its birth, and tells wait() of itself.
+bool Tracees::is_ours(pid_t tid) const {
+  auto status = proc_.read(fmt::format("{}/task/{}/status", pid_, tid));
+  return status && status->find(fmt::format("TracerPid:\t{}\n", getpid())) != std::string::npos;
+}
+
+// Who is exiting says EPERM as one who may not be traced does: a moment later it is gone.
+Result<bool> Tracees::try_seize(pid_t tid, long options) {
+  constexpr int kLooks = 10;
+  constexpr useconds_t kLookUs = 500;
+  for (int look = 0; look < kLooks; ++look) {
+    if (ptrace(PTRACE_SEIZE, tid, nullptr, options) == 0) {
+      seized_.insert(tid);
+      return true;
+    }
+    if (errno == ESRCH) return false;
+    if (errno != EPERM) return std::unexpected(seize_error(pid_, errno));
+    auto stat = proc_.thread_stat(pid_, tid);
+    if (!stat || stat->state == 'Z' || stat->state == 'X' || is_ours(tid)) return false;
+    usleep(kLookUs);
+  }
+  return std::unexpected(seize_error(pid_, EPERM));
+}
+
+Result<bool> Tracees::seize(pid_t tid) {
+  if (seized_.contains(tid)) return true;
+  return try_seize(tid, 0);
 }
 
 // Threads are born while others are seized: again until nobody new is there.
@@ -175,14 +197,9 @@ Result<void> Tracees::seize_all() {
     bool found = false;
     for (pid_t tid : proc_.tids(pid_)) {
       if (seized_.contains(tid)) continue;
-      if (ptrace(PTRACE_SEIZE, tid, nullptr, kFollow) != 0) {
-        bool exiting = errno == ESRCH;
-        // An exiting thread says EPERM as well; one that lives is a refusal.
-        auto stat = proc_.thread_stat(pid_, tid);
-        if (exiting || !stat || stat->state == 'Z' || stat->state == 'X') continue;
-        return std::unexpected(seize_error(pid_, EPERM));
-      }
-      seized_.insert(tid);
+      auto taken = try_seize(tid, kFollow);
+      if (!taken) return std::unexpected(taken.error());
+      if (!*taken) continue;
       if (signals_in(proc_, pid_, tid, "SigBlk:\t") & kTrapBit) trap_blocked_.insert(tid);
       found = true;
     }
@@ -234,7 +251,7 @@ std::optional<Tracees::Event> Tracees::wait(TimeNs deadline) {
   while (!gone_) {
     int status = 0;
     // Of this thread's tracees alone: others of Assay's children are none of our business.
-    int patience = alarm_ != nullptr ? 0 : WNOHANG;
+    int patience = alarm_ ? 0 : WNOHANG;
     pid_t tid = waitpid(-1, &status, __WALL | __WNOTHREAD | patience);
     if (tid > 0) {
       auto event = sort_out(tid, status);
@@ -251,7 +268,7 @@ std::optional<Tracees::Event> Tracees::wait(TimeNs deadline) {
 std::optional<Tracees::Event> Tracees::sort_out(pid_t tid, int status) {
   if (!WIFSTOPPED(status)) {
     seized_.erase(tid);
-    if (seized_.empty() || tid == owned_) gone_ = true;
+    if (!releasing_ && (seized_.empty() || tid == owned_)) gone_ = true;
     return std::nullopt;
   }
   int signal = WSTOPSIG(status);
@@ -355,8 +372,10 @@ void Tracees::release_all() {
   for (const auto& [tid, event] : std::map<pid_t, Event>(stopped_)) let_go_stopped(event);
   for (pid_t tid : std::set<pid_t>(seized_)) interrupt(tid);
   releasing_ = true;
+  gone_ = false;
   TimeNs deadline = monotonic_ns() + kReleaseNs;
-  // Until the kernel says that nobody is traced any more: some were born seized.
+  // Until the kernel says that nobody is traced any more: some were born seized, and are not known
+  // yet when the last of those who are ends.
   while (!gone_) {
     auto event = wait(deadline);
     if (!event) break;

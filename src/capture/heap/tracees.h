@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <map>
 #include <optional>
 #include <set>
@@ -57,8 +58,8 @@ class Tracees {
   Tracees(const Tracees&) = delete;
   Tracees& operator=(const Tracees&) = delete;
 
-  Result<void> seize(pid_t tid);
-  Result<void> seize_all();  // and those that are born meanwhile
+  Result<bool> seize(pid_t tid);  // false: it has ended, or was born seized
+  Result<void> seize_all();       // and those that are born meanwhile
   bool interrupt(pid_t tid);
   const std::set<pid_t>& seized() const { return seized_; }
   // Whether a seized thread would be told of a signal.
@@ -95,6 +96,8 @@ class Tracees {
   std::optional<Event> sort_out(pid_t tid, int status);
   void let_go_child(pid_t child);
   void let_go_stopped(const Event& event);
+  bool is_ours(pid_t tid) const;
+  Result<bool> try_seize(pid_t tid, long options);
   bool at_breakpoint(pid_t tid) const;
   bool at_entry(pid_t tid, int signal) const;
 
@@ -111,7 +114,7 @@ class Tracees {
     int signal = 0;
   } entry_;
   bool* tells_stops_ = nullptr;
-  void* alarm_ = nullptr;  // timer_t: looks at the clock while waiting
+  std::optional<timer_t> alarm_;  // makes waiting look at the clock
   bool gone_ = false;
   bool releasing_ = false;
 };
