@@ -64,6 +64,51 @@ bool read_status(ThreadStack& thread, int signal, bool& blocked) {
   return true;
 }
 
+// Calls that end at any signal, whatever its handler asked for, and by whose end programs know that
+// one came: a main thread that pauses until it is told to leave, or sleeps, must not be woken.
+bool ends_at_a_signal(long call) {
+  switch (call) {
+#ifdef SYS_pause
+    case SYS_pause:
+#endif
+#ifdef SYS_select
+    case SYS_select:
+#endif
+    case SYS_pselect6:
+    case SYS_rt_sigsuspend:
+    case SYS_rt_sigtimedwait:
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Where a thread stands that sleeps in such a call: the function that made it. 0: it does not.
+uintptr_t place_of_wait(int tid) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/self/task/%d/syscall", tid);
+  ByteBuffer text;
+  if (!read_whole_file(path, text)) return 0;
+  text.append("", 1);
+  char* end = nullptr;
+  long call = std::strtol(text.data(), &end, 10);
+  if (end == text.data() || call < 0 || !ends_at_a_signal(call)) return 0;
+  const char* last = std::strrchr(text.data(), ' ');
+  return last == nullptr ? 0 : std::strtoull(last + 1, nullptr, 16);
+}
+
+// Its innermost frame alone is known without asking it.
+void take_place(uintptr_t place, Arena& arena, ThreadStack& thread) {
+  thread.missing = "waits in a call that a signal would end, in";
+  auto* pcs = arena.array<uintptr_t>(1);
+  if (pcs == nullptr) return;
+  pcs[0] = place;
+  thread.pcs = pcs;
+  thread.frames = 1;
+}
+
 bool ask(int tid, int signal, uint32_t number, uint32_t slot) {
   siginfo_t info{};
   info.si_code = SI_QUEUE;
@@ -136,6 +181,8 @@ bool collect_thread_stacks(Arena& arena, ThreadStack*& stacks, size_t& count) {
     answers[count].ticket.store(ticket(number, kWaiting));
     if (blocked)
       thread.missing = "blocks the signal";
+    else if (uintptr_t place = place_of_wait(thread.tid); place != 0)
+      take_place(place, arena, thread);
     else if (!ask(thread.tid, signal, number, static_cast<uint32_t>(count)))
       thread.missing = "could not be asked";
     stacks[count++] = thread;

@@ -12,6 +12,7 @@ namespace assay::analysis {
 namespace {
 
 constexpr double kLeakShare = 0.02;    // of the live heap
+constexpr double kLateGrowth = 0.15;   // of the growth since the first quarter, in the last quarter
 constexpr double kGrowthShare = 0.25;  // of the live heap, gained between the first and last mark
 constexpr double kChurnShare = 0.30;   // of all allocated bytes, by one site
 constexpr double kChurnBytesPerS = 50e6;  // below this an allocator does not notice
@@ -88,7 +89,10 @@ void find_growth(const HeapSummary& heap, std::vector<Diagnosis>& out) {
   double first = heap.timeline[heap.timeline.size() / 4].live_bytes;
   double last = heap.timeline.back().live_bytes;
   double grown = last - first;
-  bool is_certain = grown > heap.live.bytes_error && grown > kGrowthShare * last;
+  // One that has levelled off was warming up: the last quarter must still have its part.
+  double late = last - heap.timeline[heap.timeline.size() * 3 / 4].live_bytes;
+  bool is_certain =
+      grown > heap.live.bytes_error && grown > kGrowthShare * last && late > kLateGrowth * grown;
   bool is_told =
       std::any_of(out.begin(), out.end(), [](const Diagnosis& f) { return f.id == "heap-leak"; });
   if (!is_certain || is_told || heap.sites.empty()) return;
@@ -105,7 +109,7 @@ void find_growth(const HeapSummary& heap, std::vector<Diagnosis>& out) {
   f.title = "the heap grew all along";
   f.of = "live heap";
   f.share = share_of(most->live, heap.live);
-  f.because = "no single line kept all it took, but together they hold more and more";
+  f.because = "what is allocated is kept: together the lines hold more and more";
   f.recommendation =
       "profile for longer: a heap that levels off was warming up, one that goes on "
       "growing has a cache without a bound or a leak";

@@ -213,8 +213,11 @@ Result<std::vector<std::string>> export_by_process(const run::Reader& reader,
   auto rows = sum_up(**all);
   if (!rows) return std::unexpected(rows.error());
   std::set<model::ProcessId> wanted;
+  Metric heap_or_wall = default_metric(reader.contents()) == Metric::cpu
+                            ? Metric::wall
+                            : default_metric(reader.contents());
   for (const TotalRow& row : *rows) {
-    if (row.of(options.metric.value_or(Metric::wall)) > 0) {
+    if (row.of(options.metric.value_or(heap_or_wall)) > 0) {
       wanted.insert((*all)->thread(row.thread).process);
     }
   }
@@ -232,8 +235,9 @@ Result<std::vector<std::string>> export_by_process(const run::Reader& reader,
     if (!wanted.contains(id)) continue;
     ExportOptions one = options;
     one.selection.process_ids = {id};
-    one.title = fmt::format("{}: {}", (*all)->process_label(id),
-                            metric_title(options.metric.value_or(Metric::cpu)));
+    one.title =
+        fmt::format("{}: {}", (*all)->process_label(id),
+                    metric_title(options.metric.value_or(default_metric(reader.contents()))));
     paths.push_back(fmt::format("{}/{}{}", directory, name, suffix));
     if (auto done = export_run(reader, one, paths.back()); !done) {
       return std::unexpected(done.error());

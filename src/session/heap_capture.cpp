@@ -189,7 +189,8 @@ void HeapCapture::meet_newcomers() {
   if (!attaches_) return;
   take_in_joined(false);
   for (pid_t pid : parts_->tracker.pids()) {
-    bool is_known = sources_.contains(pid) || refused_.contains(pid);
+    // Assay itself may be a child of its target, started by the shell that is looked at.
+    bool is_known = sources_.contains(pid) || refused_.contains(pid) || pid == getpid();
     if (is_known || (joining_ && joining_->pid == pid) || adopt_forked(pid)) continue;
     if (met_.insert(pid).second || joining_ || ended_) continue;
     if (!parts_->proc.stat(pid)) continue;

@@ -448,6 +448,20 @@ def look_at(port):
     return gzip.decompress(get(port, "/debug/pprof/profile?seconds=1")[2])
 
 
+def case_waits_are_left_alone():
+    """A program that pauses until it is told to leave must not be told so by being looked at."""
+    process, port = preloaded([PLAIN, "--pause"])
+    try:
+        threads = get(port, "/debug/pprof/goroutine?debug=2")[2].decode()
+        check("waits in a call that a signal would end" in threads and "pause" in threads, threads)
+        check(get(port, "/debug/pprof/goroutine")[0] == 200)
+        time.sleep(0.3)
+        check(process.poll() is None, "its pause was ended")
+    finally:
+        process.terminate()
+        check(process.wait(20) == 0, "and ends when it is told to")
+
+
 def case_preload_redis():
     if not shutil.which("redis-server"):
         skip("redis-server is not installed")

@@ -1,12 +1,13 @@
 // A program with known behaviour, for the tests of libassay: threads that compute, allocate, fight
 // for a mutex, wait for a condition and for a semaphore; each kind in a function of its own.
 //
-// workload [--serve ADDRESS] [--threads N] [--seconds S] [--fork] [--fork-early]: prints "port N",
-// then works. Built with libassay.so (serves and labels), with libassay.a, and without either
-// (preloaded).
+// workload [--serve ADDRESS] [--threads N] [--seconds S] [--fork] [--fork-early] [--pause]: prints
+// "port N", then works; or does nothing but pause() until a signal comes. Built with libassay.so
+// (serves and labels), with libassay.a, and without either (preloaded).
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -99,6 +100,11 @@ int main(int argc, char** argv) {
     if (word == "--threads" && i + 1 < argc) threads = std::atoi(argv[++i]);
     if (word == "--seconds" && i + 1 < argc) seconds = std::atof(argv[++i]);
     if (word == "--fork") fork_child = true;
+    if (word == "--pause") {
+      std::signal(SIGTERM, [](int) {});
+      pause();
+      return 0;
+    }
   }
   sem_init(&turnstile, 0, 0);
 #ifdef WITH_ASSAY
