@@ -268,10 +268,14 @@ Result<Report> analyse(const run::Reader& reader, const Options& options) {
                       options.source};
   report.findings = detect(passes.rules.detectors, input);
   for (Diagnosis& finding : heap_findings(report)) report.findings.push_back(std::move(finding));
+  if (!imported_unit(report).empty()) {  // nothing of it is about time
+    report.findings.clear();
+    report.categories.clear();
+  }
   report.verdict = decide(report);
   add_gains(report);
   sort_findings(report);
-  report.not_bottlenecks = cleared(report);
+  if (imported_unit(report).empty()) report.not_bottlenecks = cleared(report);
   auto suspects = answer_suspects(options.suspects, input);
   if (!suspects) return std::unexpected(suspects.error());
   report.suspects = std::move(*suspects);

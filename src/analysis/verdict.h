@@ -22,6 +22,10 @@ inline bool is_imported(const Report& report) {
   return report.info.backend.starts_with("import");
 }
 
+// "bytes", "count": an imported profile of something that is no time (a heap, goroutines). Empty
+// else.
+std::string imported_unit(const Report& report);
+
 // What a kind of verdict says is short: time on the CPUs, or what threads wait for. The other kinds
 // name neither.
 bool is_cpu_kind(std::string_view kind);
