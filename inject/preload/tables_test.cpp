@@ -284,6 +284,11 @@ TEST(ChannelWriter, AFullRingDropsCountsAndPauses) {
 }
 
 TEST(ChannelWriter, ThreadsWriteWhileOneReads) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP()
+      << "skipped: the reader has a mapping of its own, so ThreadSanitizer does not see that the "
+         "ring's tail orders it and the writers";
+#endif
   Channel channel;
   ChannelWriter writer;
   ASSERT_TRUE(writer.open_fd(channel.fd()));
