@@ -1,5 +1,6 @@
 #include "formats/text.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstdint>
 
@@ -39,6 +40,30 @@ bool is_harmful(uint32_t code) {
   return control || direction || (code & 0xfffe) == 0xfffe || code == 0xfeff;
 }
 
+constexpr const char* kXmlSpecial = "&<>\"'";
+
+std::string_view xml_escape(char c) {
+  switch (c) {
+    case '&':
+      return "&amp;";
+    case '<':
+      return "&lt;";
+    case '>':
+      return "&gt;";
+    case '"':
+      return "&quot;";
+    default:
+      return "&#39;";
+  }
+}
+
+// How many characters of printable ASCII a text begins with.
+size_t plain_characters(std::string_view text) {
+  size_t count = 0;
+  while (count < text.size() && text[count] >= ' ' && text[count] <= '~') ++count;
+  return count;
+}
+
 }  // namespace
 
 std::string clean_text(std::string_view text, size_t most_characters) {
@@ -46,6 +71,12 @@ std::string clean_text(std::string_view text, size_t most_characters) {
   clean.reserve(text.size());
   size_t characters = 0;
   while (!text.empty()) {
+    // Nearly all names are nothing but this.
+    size_t plain = std::min(plain_characters(text), most_characters - characters);
+    clean += text.substr(0, plain);
+    text.remove_prefix(plain);
+    characters += plain;
+    if (text.empty()) break;
     if (characters++ == most_characters) return clean += kEllipsis;
     Character c = decode(text);
     if (c.code == '\n' || c.code == '\t' || c.code == '\r') {
@@ -61,29 +92,16 @@ std::string clean_text(std::string_view text, size_t most_characters) {
 }
 
 std::string xml_text(std::string_view text, size_t most_characters) {
+  std::string clean = clean_text(text, most_characters);
   std::string escaped;
-  for (char c : clean_text(text, most_characters)) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      case '\'':
-        escaped += "&#39;";
-        break;
-      default:
-        escaped += c;
-    }
+  size_t begin = 0;
+  for (size_t at = clean.find_first_of(kXmlSpecial); at != clean.npos;
+       at = clean.find_first_of(kXmlSpecial, begin)) {
+    escaped.append(clean, begin, at - begin);
+    escaped += xml_escape(clean[at]);
+    begin = at + 1;
   }
-  return escaped;
+  return escaped.empty() ? clean : escaped.append(clean, begin);
 }
 
 std::string json_text(std::string_view text, size_t most_characters) {
