@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := release
 
 JOBS ?= $(shell nproc)
-# Tests measure time on a live kernel, so by default they run one after the other.
+# All but the unit tests measure time on a live kernel, so by default those run one after the other.
 TEST_JOBS ?= 1
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 10
@@ -37,8 +37,10 @@ demo: deps-build release ## profile the lab's media server under load, print the
 
 .PHONY: test
 test: deps release ## build, then run every test
-	$(call say,running every test (ctest in build/release, $(TEST_JOBS) at a time))
-	@ctest --test-dir build/release --output-on-failure -j $(TEST_JOBS)
+	$(call say,running the unit tests (ctest in build/release, $(JOBS) at a time))
+	@ctest --test-dir build/release -L unit --output-on-failure -j $(JOBS)
+	$(call say,running the other tests ($(TEST_JOBS) at a time))
+	@ctest --test-dir build/release -LE unit --output-on-failure -j $(TEST_JOBS)
 
 .PHONY: test-asan
 test-asan: deps-build ## unit tests under AddressSanitizer and UBSan

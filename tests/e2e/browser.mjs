@@ -40,7 +40,9 @@ export class Browser {
 
   receive(message) {
     if (message.id) {
-      const { resolve, reject } = this.waiting.get(message.id);
+      const asked = this.waiting.get(message.id);
+      if (!asked) return; // an answer that nobody waits for any more
+      const { resolve, reject } = asked;
       this.waiting.delete(message.id);
       if (message.error) reject(new Error(message.error.message));
       else resolve(message.result);
