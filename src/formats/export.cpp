@@ -127,9 +127,43 @@ Result<void> check_heap(const run::Contents& contents, Format format, Metric met
   return {};
 }
 
+// Some formats hold what they hold, whatever metric is asked for.
+Result<void> check_metric(const ExportOptions& options) {
+  if (!options.metric) return {};
+  Metric metric = *options.metric;
+  bool is_table = options.format == Format::csv || options.format == Format::tsv;
+  bool is_time = metric == Metric::cpu || metric == Metric::off || metric == Metric::wall;
+  if (is_table && !is_time && !is_heap(metric))
+    return fail_with_remedy("a table holds CPU and off-CPU time", "--metric cpu, off or wall");
+  if (options.format == Format::firefox && metric != Metric::cpu && !is_heap(metric))
+    return fail_with_remedy("firefox holds samples of CPU time, and waits as markers beside them",
+                            "leave --metric out, or --format speedscope");
+  return {};
+}
+
+bool is_narrowed(const Selection& selection) {
+  return !selection.thread.empty() || !selection.focus.empty() || !selection.ignore.empty() ||
+         selection.from_ns || selection.to_ns;
+}
+
+// A slip of the pen in an expression must not look like "no time there".
+Result<void> check_any(SelectedRun& run, const ExportOptions& options) {
+  if (!is_narrowed(options.selection)) return {};
+  auto rows = sum_up(run);
+  if (!rows) return std::unexpected(rows.error());
+  bool shows_one = options.format == Format::folded || options.format == Format::svg ||
+                   options.format == Format::perf_script || options.format == Format::by_second;
+  Metric metric = options.metric.value_or(default_metric(run.contents()));
+  if (shows_one ? has_any(*rows, metric) : !rows->empty()) return {};
+  return fail_with_remedy(fmt::format("nothing in the run matches that selection{}",
+                                      shows_one ? fmt::format(" ({})", metric_title(metric)) : ""),
+                          "assay export RUN --format csv lists functions and their times");
+}
+
 Result<void> write(SelectedRun& run, const ExportOptions& options, Output& output) {
   Metric metric = options.metric.value_or(default_metric(run.contents()));
   if (auto fits = check_heap(run.contents(), options.format, metric); !fits) return fits;
+  if (auto fits = check_metric(options); !fits) return fits;
   switch (options.format) {
     case Format::folded:
     case Format::svg:
@@ -160,7 +194,7 @@ Result<void> write(SelectedRun& run, const ExportOptions& options, Output& outpu
     case Format::tsv: {
       auto rows = sum_up(run);
       if (!rows) return std::unexpected(rows.error());
-      write_table(run, *rows, options.format == Format::csv ? ',' : '\t', output);
+      write_table(run, *rows, metric, options.format == Format::csv ? ',' : '\t', output);
       return {};
     }
   }
@@ -198,6 +232,7 @@ Result<void> export_run(const run::Reader& reader, const ExportOptions& options,
                         const std::string& path) {
   auto run = SelectedRun::make(reader, options.selection);
   if (!run) return std::unexpected(run.error());
+  if (auto any = check_any(**run, options); !any) return any;
   auto output = Output::create(path);
   if (!output) return std::unexpected(output.error());
   if (auto done = write(**run, options, *output); !done) return done;

@@ -176,12 +176,12 @@ def case_semantics():
 
 def symbols(port):
     text = get(port, "/debug/pprof/goroutine?debug=2")[2].decode()
-    line = next(line for line in text.splitlines() if "main+" in line)
+    line = next(line for line in text.splitlines() if "compute(int)+" in line)
     address = line.split("\t")[1]
     for answer in (get(port, "/debug/pprof/symbol?" + address + "+0x1"),
                    get(port, "/debug/pprof/symbol", method="POST", body="0x1+" + address)):
         lines = answer[2].decode().splitlines()
-        check(lines[0] == "num_symbols: 1" and lines[1].split() == [address, "main"], lines)
+        check(lines[0] == "num_symbols: 1" and lines[1].split() == [address, "compute(int)"], lines)
 
 
 def timeline(port):

@@ -1,6 +1,7 @@
 #include "formats/table/write_table.h"
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 
 #include "formats/flame_tree.h"
@@ -24,8 +25,8 @@ std::string cell(std::string_view text, char separator) {
 
 }  // namespace
 
-void write_table(const SelectedRun& run, const std::vector<TotalRow>& rows, char separator,
-                 Output& output) {
+void write_table(const SelectedRun& run, const std::vector<TotalRow>& rows, Metric by,
+                 char separator, Output& output) {
   const analysis::CallTree& tree = run.tree();
   std::vector<FunctionSums> sums(tree.functions().size());
   FunctionSums nameless;
@@ -49,10 +50,14 @@ void write_table(const SelectedRun& run, const std::vector<TotalRow>& rows, char
   for (size_t f = 0; f < sums.size(); ++f) {
     if (sums[f].counted != 0) order.push_back(f);
   }
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return std::tuple(sums[a].self_cpu, sums[a].self_off, sums[a].total_cpu) >
-           std::tuple(sums[b].self_cpu, sums[b].self_off, sums[b].total_cpu);
-  });
+  auto weight = [&](size_t f) {
+    const FunctionSums& sum = sums[f];
+    if (by == Metric::off) return std::tuple(sum.self_off, sum.total_off, sum.self_cpu);
+    if (by == Metric::wall)
+      return std::tuple(sum.self_cpu + sum.self_off, sum.total_cpu + sum.total_off, sum.self_cpu);
+    return std::tuple(sum.self_cpu, sum.self_off, sum.total_cpu);
+  };
+  std::ranges::stable_sort(order, std::greater{}, weight);
   std::string s(1, separator);
   output.write(
       fmt::format("function{0}module{0}kind{0}file{0}line{0}samples{0}self_cpu_ns{0}"

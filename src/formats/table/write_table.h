@@ -9,7 +9,8 @@
 
 namespace assay::formats {
 
-void write_table(const SelectedRun& run, const std::vector<TotalRow>& rows, char separator,
-                 Output& output);
+// Rows come in the order of cpu, off or wall time.
+void write_table(const SelectedRun& run, const std::vector<TotalRow>& rows, Metric by,
+                 char separator, Output& output);
 
 }  // namespace assay::formats
