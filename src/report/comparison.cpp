@@ -39,7 +39,7 @@ void write_measures(const Comparison& comparison, TextPage& page) {
       page.line(page.ink(Ink::dim, fmt::format("  {}", analysis::measure_group_name(m.group))));
     }
     group = m.group;
-    bool shown = m.outcome == Outcome::higher || m.outcome == Outcome::lower;
+    bool shown = analysis::is_finding(m.outcome);
     std::string row = fmt::format("  {} {} {} {} {}", left(measure_name(m), kMeasureWidth),
                                   right(number(m.base), 10), right(number(m.next), 10),
                                   left(m.unit, 11), right(change_text(m), 9));

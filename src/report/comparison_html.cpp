@@ -118,7 +118,7 @@ std::string bar(const Measure& m) {
 }
 
 std::string measure_row(const Measure& m) {
-  bool finding = m.outcome == Outcome::higher || m.outcome == Outcome::lower;
+  bool finding = analysis::is_finding(m.outcome);
   bool lock = m.group == analysis::MeasureGroup::lock_group;
   std::string name = lock ? "<code>" + escaped(m.name) + "</code>" : escaped(m.name);
   return fmt::format(

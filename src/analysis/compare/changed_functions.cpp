@@ -114,7 +114,8 @@ class Search {
       measure.p = adjusted[i];
       measure.outcome = comparison_.descriptive ? Outcome::descriptive
                                                 : outcome_of(measure, kFunctionsLevel, false);
-      bool changed = comparison_.descriptive ? beyond_sampling_error(measure) : is_shown(measure);
+      bool changed =
+          comparison_.descriptive ? beyond_sampling_error(measure) : is_finding(measure.outcome);
       (asked[i].second ? tested.self_changed : tested.total_changed) = changed;
     }
   }
@@ -301,11 +302,8 @@ class Search {
     measure(row, change.time, slope);
     change.time.outcome = comparison_.descriptive ? Outcome::descriptive
                                                   : outcome_of(change.time, kFunctionsLevel, false);
-    return comparison_.descriptive ? beyond_sampling_error(change.time) : is_shown(change.time);
-  }
-
-  static bool is_shown(const Measure& measure) {
-    return measure.outcome == Outcome::higher || measure.outcome == Outcome::lower;
+    return comparison_.descriptive ? beyond_sampling_error(change.time)
+                                   : is_finding(change.time.outcome);
   }
 
   const Row& row_of(const Change& change) const {
@@ -325,7 +323,7 @@ class Search {
     double slope = 0;
     measure(sum, both, slope);
     both.outcome = outcome_of(both, kFunctionsLevel, false);
-    return !is_shown(both);
+    return !is_finding(both.outcome);
   }
 
   // Time that left one function and came to another while their caller's stayed: it only moved.

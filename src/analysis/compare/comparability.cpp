@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/compare/sides.h"
+
 namespace assay::analysis {
 namespace {
 
@@ -117,12 +119,6 @@ void check_heap(const Comparison& comparison, std::vector<std::string>& out) {
         "the heap was sampled in {} of {} runs only: it is not compared, and it costs CPU time",
         with, all));
   if (rates.size() > 1) out.push_back("the heap was sampled at different rates");
-}
-
-bool any_imported(const Comparison& comparison) {
-  auto imported = [](const RunValues& run) { return run.imported(); };
-  return std::ranges::any_of(comparison.base.runs, imported) ||
-         std::ranges::any_of(comparison.next.runs, imported);
 }
 
 void check_both_sides(const Comparison& comparison, std::vector<std::string>& out) {

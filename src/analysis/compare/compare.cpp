@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include <fmt/format.h>
 
@@ -14,22 +13,16 @@
 #include "analysis/compare/run_speeds.h"
 #include "analysis/compare/sentence.h"
 #include "analysis/compare/side_verdict.h"
+#include "analysis/compare/sides.h"
 #include "analysis/compare/statistics.h"
 
 namespace assay::analysis {
 namespace {
 
-bool all_have(const Comparison& comparison, const std::function<bool(const RunValues&)>& has) {
-  return std::ranges::all_of(comparison.base.runs, has) &&
-         std::ranges::all_of(comparison.next.runs, has);
-}
-
 Per choose_per(const Comparison& comparison, const CompareOptions& options) {
   if (options.per) return *options.per;
-  auto imported = [](const RunValues& run) { return run.imported(); };
-  if (std::ranges::any_of(comparison.base.runs, imported) ||
-      std::ranges::any_of(comparison.next.runs, imported))
-    return Per::share;  // of how long and of how many requests they are is not known
+  // Of how long and of how many requests imported ones are is not known.
+  if (any_imported(comparison)) return Per::share;
   bool requests = all_have(comparison, [](const RunValues& run) { return run.requests > 0; });
   if (requests) return Per::request;
   return all_have(comparison, [](const RunValues& run) { return run.ran_to_its_end(); })
@@ -88,7 +81,7 @@ void measure_speeds(const UnionTree& tree, Comparison& comparison) {
   }
   Measure& cost = comparison.yardstick.cost;
   cost.outcome = outcome_of(cost, kHeadlinesLevel, false);
-  if (cost.outcome != Outcome::higher && cost.outcome != Outcome::lower) return;
+  if (!is_finding(cost.outcome)) return;
   comparison.warnings.push_back(
       fmt::format("most of the program changed alike, by {} ({:+.1f} to {:+.1f} %): the machine "
                   "was another, or "

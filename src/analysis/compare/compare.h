@@ -34,6 +34,10 @@ enum class Outcome : uint8_t {
   descriptive,  // one run a side: no statement can be made
 };
 std::string_view outcome_name(Outcome outcome);
+// Whether it is a finding: higher or lower.
+inline bool is_finding(Outcome outcome) {
+  return outcome == Outcome::higher || outcome == Outcome::lower;
+}
 
 enum class MeasureGroup : uint8_t {
   load_group,  // the headlines: throughput, latency, CPU

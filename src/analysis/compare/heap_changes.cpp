@@ -26,10 +26,6 @@ constexpr Part kParts[] = {{&HeapChange::allocated, false, false},
                            {&HeapChange::objects, false, true},
                            {&HeapChange::live, true, false}};
 
-bool is_finding(Outcome outcome) {
-  return outcome == Outcome::higher || outcome == Outcome::lower;
-}
-
 class HeapSearch {
  public:
   explicit HeapSearch(const Comparison& comparison) : comparison_(comparison) {

@@ -9,6 +9,7 @@
 
 #include "analysis/compare/counted_parts.h"
 #include "analysis/compare/measure.h"
+#include "analysis/compare/sides.h"
 #include "analysis/compare/statistics.h"
 
 namespace assay::analysis {
@@ -19,22 +20,11 @@ constexpr double kFewest = 100;         // counts a run: fewer are chance
 constexpr size_t kMostNames = 12;       // locks, categories
 
 using Value = std::function<double(const RunValues&)>;
-using Has = std::function<bool(const RunValues&)>;
 
 std::vector<double> values_of(const Side& side, const Value& value) {
   std::vector<double> values;
   for (const RunValues& run : side.runs) values.push_back(value(run));
   return values;
-}
-
-bool all_have(const Comparison& comparison, const Has& has) {
-  return std::ranges::all_of(comparison.base.runs, has) &&
-         std::ranges::all_of(comparison.next.runs, has);
-}
-
-bool any_has(const Comparison& comparison, const Has& has) {
-  return std::ranges::any_of(comparison.base.runs, has) ||
-         std::ranges::any_of(comparison.next.runs, has);
 }
 
 double found_in(const std::map<std::string, double>& map, const std::string& key) {
@@ -155,7 +145,7 @@ void Measures::failed_requests() {
 
 void Measures::thread_time() {
   // An imported profile knows neither: its time is what was sampled, whatever that was.
-  if (any_has(comparison_, [](const RunValues& run) { return run.imported(); })) return;
+  if (any_imported(comparison_)) return;
   using enum MeasureGroup;
   auto of = [](int64_t TimeSplit::*part) {
     return [part](const RunValues& run) { return static_cast<double>(run.time.*part); };

@@ -71,8 +71,7 @@ class NodeTests {
     std::vector<double> adjusted = benjamini_hochberg(p);
     for (size_t i = 0; i < nodes.size(); ++i) {
       measures[i].p = adjusted[i];
-      Outcome outcome = outcome_of(measures[i], kFunctionsLevel, false);
-      changes_[nodes[i]].shown = outcome == Outcome::higher || outcome == Outcome::lower;
+      changes_[nodes[i]].shown = is_finding(outcome_of(measures[i], kFunctionsLevel, false));
     }
   }
 
