@@ -17,6 +17,7 @@ constexpr const char* kExamples =
     "  assay import cpu.pb.gz -o run.assay            pprof, of Go or others\n"
     "  assay import 'http://127.0.0.1:8070/debug/pprof/profile?seconds=30' -o run.assay\n"
     "  assay import stacks.folded --freq 99 -o run.assay\n"
+    "  assay import offcpu.folded --unit us --as off -o run.assay\n"
     "\n"
     "The format is told by the bytes. What a file does not know (times, threads, waits) stays\n"
     "absent; `assay report` says so. Formats: docs/import.md.";
@@ -40,6 +41,12 @@ class ImportCommand final : public Command {
     parser->add_option("--unit", unit_, "What folded numbers are: samples, ns, us or ms")
         ->check(CLI::IsMember({"samples", "ns", "us", "ms"}))
         ->type_name("UNIT");
+    parser
+        ->add_option("--as", meaning_,
+                     "What folded or speedscope stacks hold that do not say it:\n"
+                     "cpu, time on the CPU, or off, time blocked")
+        ->check(CLI::IsMember({"cpu", "off"}))
+        ->type_name("WHAT");
     parser->add_option("--freq", frequency_, "Samples per second, where the file does not say")
         ->check(CLI::Range(0.001, 1e9))
         ->type_name("HZ");
@@ -56,6 +63,8 @@ class ImportCommand final : public Command {
                             : unit_ == "us" ? kNsPerUs
                             : unit_ == "ms" ? kNsPerMs
                                             : 0;
+    if (meaning_ == "cpu") options_.read.meaning = formats::Meaning::cpu;
+    if (meaning_ == "off") options_.read.meaning = formats::Meaning::off;
     if (frequency_ > 0) options_.read.period_ns = static_cast<int64_t>(1e9 / frequency_);
     auto outcome = session::import_files(options_);
     if (!outcome) return print_error(outcome.error());
@@ -69,6 +78,7 @@ class ImportCommand final : public Command {
  private:
   session::ImportOptions options_;
   std::string unit_ = "samples";
+  std::string meaning_;
   double frequency_ = 0;
   bool no_names_ = false;
   bool quiet_ = false;

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "analysis/wait_kind.h"
+#include "formats/wait_leaf.h"
 
 namespace assay::formats {
 
@@ -53,17 +53,16 @@ class FlameTree::Adder {
       return;
     }
     put(row, row.cpu_ns, UINT32_MAX, as_base);
-    if (row.off_ns > 0) {
-      std::string name = fmt::format("[blocked: {}]", analysis::block_kind_name(row.kind));
-      put(row, row.off_ns, tree_.label({name, "", "", 0, FrameKind::wait}), as_base);
-    }
-    if (row.runqueue_ns > 0) {
-      put(row, row.runqueue_ns, tree_.label({"[run queue]", "", "", 0, FrameKind::wait}), as_base);
-    }
+    if (row.off_ns > 0) put(row, row.off_ns, wait_label(blocked_leaf(row.kind)), as_base);
+    if (row.runqueue_ns > 0) put(row, row.runqueue_ns, wait_label(kRunQueueLeaf), as_base);
   }
 
  private:
   static constexpr uint32_t kUnknown = UINT32_MAX;
+
+  uint32_t wait_label(WaitLeaf leaf) {
+    return tree_.label({std::string(wait_leaf_name(leaf)), "", "", 0, FrameKind::wait});
+  }
 
   void put(const TotalRow& row, int64_t value, uint32_t last_label, bool as_base) {
     if (value <= 0) return;

@@ -36,6 +36,44 @@ TEST_F(Readers, FoldedErrorsNameFileAndOffset) {
   EXPECT_EQ(folded_error("# only a comment\n\na;b 3\n"), "");
 }
 
+std::string notes_of(const run::Reader& reader) {
+  std::string text;
+  for (const auto& note : reader.contents().notes) text += note.topic + ": " + note.text + "\n";
+  return text;
+}
+
+TEST_F(Readers, FoldedStacksThatDoNotSayWhatTheyAreAreNoted) {
+  auto read = [&](const char* name, const ReadOptions& options) {
+    Input input = Input::of_bytes(name, "main;work 30\nmain;sleep 70\n");
+    return imported(scratch_, [&](RunBuilder& b) { return read_folded(input, options, b); });
+  };
+  ReadOptions options;
+  options.unit_ns = kNsPerMs;
+  auto unsaid = read("stacks.folded", options);
+  EXPECT_EQ(sums_of(*unsaid).cpu, 100 * kNsPerMs);
+  EXPECT_NE(notes_of(*unsaid).find("meaning: "), std::string::npos);
+  options.meaning = Meaning::cpu;
+  EXPECT_EQ(notes_of(*read("stacks.folded", options)).find("meaning: "), std::string::npos);
+  options.meaning = Meaning::off;
+  EXPECT_EQ(sums_of(*read("stacks.folded", options)), (Sums{0, 0, 2, 100 * kNsPerMs, 0}));
+  options.meaning = Meaning::unsaid;
+  EXPECT_EQ(sums_of(*read("out/main.offcpu.folded", options)).off, 100 * kNsPerMs);
+  EXPECT_EQ(sums_of(*read("out/main.oncpu.folded", options)).cpu, 100 * kNsPerMs);
+}
+
+TEST_F(Readers, FoldedCountsWithFractionsAreNoted) {
+  auto read = [&](int64_t period_ns) {
+    ReadOptions options;
+    options.period_ns = period_ns;
+    Input input = Input::of_bytes("stacks", "main;a 2.25\nmain;b 0.25\nmain;c 3\n");
+    return imported(scratch_, [&](RunBuilder& b) { return read_folded(input, options, b); });
+  };
+  auto rounded = read(0);
+  EXPECT_EQ(sums_of(*rounded).samples, 5);
+  EXPECT_NE(notes_of(*rounded).find("counts: 2 lines"), std::string::npos) << notes_of(*rounded);
+  EXPECT_EQ(sums_of(*read(kNsPerMs)).cpu, 5'500'000) << "with a period the time is kept";
+}
+
 TEST_F(Readers, AFoldedCountBeyondReasonIsRefused) {
   auto writer = run::Writer::create(scratch_.file("huge.assay"), {}, true);
   RunBuilder builder(**writer, [](const std::string& name) { return name; });
@@ -119,7 +157,7 @@ TEST_F(Readers, GperftoolsHeapScalesSampledProfiles) {
 }
 
 TEST_F(Readers, SpeedscopeRefusesWhatItsSchemaForbids) {
-  auto read = [](const Input& in, RunBuilder& b) { return read_speedscope(in, b); };
+  auto read = [](const Input& in, RunBuilder& b) { return read_speedscope(in, {}, b); };
   EXPECT_NE(error_of("{\"a\":", read).find("at offset"), std::string::npos);
   EXPECT_NE(error_of("{}", read).find("no shared frames"), std::string::npos);
   EXPECT_NE(error_of(R"({"shared":{"frames":[]},"profiles":[{"type":"sampled","unit":"none",)"
@@ -127,6 +165,21 @@ TEST_F(Readers, SpeedscopeRefusesWhatItsSchemaForbids) {
                      read)
                 .find("unknown frame"),
             std::string::npos);
+}
+
+TEST_F(Readers, AnothersSpeedscopeFileIsCpuTimeUnlessToldOtherwise) {
+  const char* kFile =
+      R"({"exporter":"other","shared":{"frames":[{"name":"f"}]},"profiles":[{"type":"sampled",)"
+      R"("name":"off · x","unit":"nanoseconds","samples":[[0]],"weights":[9]}]})";
+  auto read = [&](const ReadOptions& options) {
+    Input input = Input::of_bytes("file", kFile);
+    return sums_of(
+        *imported(scratch_, [&](RunBuilder& b) { return read_speedscope(input, options, b); }));
+  };
+  EXPECT_EQ(read({}), (Sums{1, 9, 0, 0, 0}));
+  ReadOptions off;
+  off.meaning = Meaning::off;
+  EXPECT_EQ(read(off), (Sums{0, 0, 1, 9, 0}));
 }
 
 TEST_F(Readers, PprofErrorsNameTheOffset) {

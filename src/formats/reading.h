@@ -13,13 +13,17 @@
 
 namespace assay::formats {
 
+// What the values of a file are that does not say so.
+enum class Meaning : uint8_t { unsaid, cpu, off };
+
 // What the file does not say, as the user told.
 struct ReadOptions {
-  int64_t unit_ns = 0;    // of folded values: 0 counts samples
-  int64_t period_ns = 0;  // time that one sample stands for; 0: unknown
+  Meaning meaning = Meaning::unsaid;  // of folded and speedscope files
+  int64_t unit_ns = 0;                // of folded values: 0 counts samples
+  int64_t period_ns = 0;              // time that one sample stands for; 0: unknown
 };
 
-inline constexpr size_t kDeepestStack = 4096;  // frames kept of one stack
+inline constexpr size_t kDeepestStack = 4096;              // frames kept of one stack
 inline constexpr int64_t kMostNsOfOne = INT64_MAX / 4096;  // of one sample or wait: 26 days
 inline constexpr size_t kLongestStoredName = 20'000;
 

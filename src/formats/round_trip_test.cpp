@@ -52,11 +52,60 @@ TEST_F(RoundTrip, FoldedKeepsTimeAndCounts) {
 
 TEST_F(RoundTrip, SpeedscopeKeepsTimeOnAndOffCpu) {
   Input file = input(Format::speedscope);
-  auto back = imported(scratch_, [&](RunBuilder& b) { return read_speedscope(file, b); });
+  auto back = imported(scratch_, [&](RunBuilder& b) { return read_speedscope(file, {}, b); });
   ASSERT_TRUE(back);
   EXPECT_EQ(sums_of(*back).cpu, sums_of(run_).cpu);
   EXPECT_EQ(sums_of(*back).off, sums_of(run_).off);
   EXPECT_EQ(back->contents().threads.size(), 3u) << "both profiles of a thread are one thread";
+}
+
+// Waits stay waits, by the leaves that all formats share.
+TEST_F(RoundTrip, WallTimeComesBackAsCpuTimeAndWaits) {
+  Sums want = sums_of(run_);
+  auto expect_apart = [&](const run::Reader& back, const char* format) {
+    Sums got = sums_of(back);
+    EXPECT_EQ(got.cpu, want.cpu) << format;
+    EXPECT_EQ(got.off, want.off) << format;
+    EXPECT_EQ(got.runqueue, want.runqueue) << format;
+    std::string folded = exported(back, Format::folded, Metric::off);
+    EXPECT_EQ(folded.find("[blocked"), folded.npos) << format << ": the leaf is no function";
+    std::string wall = exported(back, Format::folded, Metric::wall);
+    EXPECT_NE(wall.find(";futex_wait;[blocked: lock] 350000000\n"), wall.npos) << wall;
+    EXPECT_NE(wall.find(";vfs_read;[run queue] 7\n"), wall.npos) << wall;
+  };
+  for (bool inverted : {false, true}) {
+    ExportOptions options;
+    options.format = Format::folded;
+    options.metric = Metric::wall;
+    options.inverted = inverted;
+    Input file = Input::of_bytes("test", exported(run_, options));
+    auto back = imported(scratch_, [&](RunBuilder& b) { return read_folded(file, {}, b); });
+    ASSERT_TRUE(back);
+    EXPECT_EQ(sums_of(*back).off, want.off);
+    if (!inverted) expect_apart(*back, "folded");
+  }
+  Input file = input(Format::speedscope, Metric::wall);
+  auto back = imported(scratch_, [&](RunBuilder& b) { return read_speedscope(file, {}, b); });
+  ASSERT_TRUE(back);
+  expect_apart(*back, "speedscope");
+  Input profile = input(Format::pprof, Metric::wall);
+  back = imported(scratch_, [&](RunBuilder& b) { return read_pprof(profile, b); });
+  ASSERT_TRUE(back);
+  expect_apart(*back, "pprof");
+  EXPECT_EQ(sums_of(*back), want);
+}
+
+TEST_F(RoundTrip, SpeedscopeProfilesOfWaitsAreWaits) {
+  Sums want = sums_of(run_);
+  auto back_of = [&](Metric metric) {
+    Input file = input(Format::speedscope, metric);
+    return sums_of(
+        *imported(scratch_, [&](RunBuilder& b) { return read_speedscope(file, {}, b); }));
+  };
+  EXPECT_EQ(back_of(Metric::off), (Sums{0, 0, 2, want.off, 0}));
+  EXPECT_EQ(back_of(Metric::lock), (Sums{0, 0, 2, want.off, 0})) << "all of them are locks";
+  EXPECT_EQ(back_of(Metric::runqueue), (Sums{0, 0, 0, 0, want.runqueue}));
+  EXPECT_EQ(back_of(Metric::waits), (Sums{0, 0, 2, 2, 0}));
 }
 
 TEST_F(RoundTrip, PerfScriptKeepsTimesThreadsAndWaits) {

@@ -139,6 +139,7 @@ class Importer {
           fmt::format("{}: no format that Assay reads was recognised at offset 0", input->name()),
           "name it with --format " + std::string(kNames[0]) + "|pprof|folded|…");
     }
+    if (auto fits = check_meaning(*source, *input); !fits) return fits;
     builder_.begin_file(input->name());
     formats_.emplace_back(name_of(*source));
     auto done = read_as(*source, *input);
@@ -150,6 +151,15 @@ class Importer {
   const std::vector<std::string>& formats() const { return formats_; }
 
  private:
+  Result<void> check_meaning(Source source, const Input& input) const {
+    bool asks = source == Source::folded || source == Source::speedscope;
+    if (asks || options_.read.meaning == formats::Meaning::unsaid) return {};
+    return fail_with_remedy(
+        fmt::format("{}: --as is for folded and speedscope files; {} says itself what it holds",
+                    input.name(), name_of(source)),
+        "leave --as out");
+  }
+
   Result<void> read_as(Source source, const Input& input) {
     switch (source) {
       case Source::perf_data:
@@ -165,7 +175,7 @@ class Importer {
       case Source::folded:
         return formats::read_folded(input, options_.read, builder_);
       case Source::speedscope:
-        return formats::read_speedscope(input, builder_);
+        return formats::read_speedscope(input, options_.read, builder_);
     }
     return {};
   }

@@ -104,7 +104,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try_reader([&](RunBuilder& b) { return read_folded(input, options, b); });
   try_reader([&](RunBuilder& b) { return read_perf_script(input, options, b); });
   try_reader([&](RunBuilder& b) { return read_gperftools_heap(input, b); });
-  try_reader([&](RunBuilder& b) { return read_speedscope(input, b); });
+  try_reader([&](RunBuilder& b) { return read_speedscope(input, {}, b); });
   // These expand counts into rows, which takes time and finds nothing: finish() is left out.
   Nowhere writer;
   RunBuilder builder(writer, [](const std::string& name) { return name; });

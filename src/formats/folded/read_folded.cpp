@@ -3,6 +3,8 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "formats/wait_leaf.h"
+
 namespace assay::formats {
 namespace {
 
@@ -33,31 +35,48 @@ class FoldedReader {
 
   void add(const Line& line) {
     model::StackId stack;
+    std::optional<WaitLeaf> leaf;
     size_t begin = 0, depth = 0;
     while (begin <= line.stack.size() && depth < kDeepestStack) {
       size_t end = std::min(line.stack.find(';', begin), line.stack.size());
       std::string_view name = line.stack.substr(begin, end - begin);
-      if (!name.empty()) stack = builder_.push(stack, frame(name));
       begin = end + 1;
       ++depth;
+      if (name.empty()) continue;
+      if (auto found = parse_wait_leaf(name)) {
+        leaf = found;
+      } else {
+        stack = builder_.push(stack, frame(name));
+      }
     }
+    if (!leaf && options_.meaning == Meaning::off)
+      leaf = blocked_leaf(analysis::BlockKind::unknown);
     if (options_.unit_ns > 0) {
       auto ns = std::llround(std::min(line.value * static_cast<double>(options_.unit_ns), 9e18));
-      auto count = options_.period_ns > 0 ? ns / options_.period_ns : 1;
-      builder_.untimed_samples(thread_, stack, static_cast<uint64_t>(count), ns);
+      put(stack, leaf, options_.period_ns > 0 ? ns / options_.period_ns : 1, ns);
+      return;
+    }
+    double each = options_.period_ns > 0 ? static_cast<double>(options_.period_ns) : 1;
+    if (line.value * each > 9e18) {
+      overflow_ = true;
       return;
     }
     auto count = std::llround(line.value);
-    int64_t each = options_.period_ns > 0 ? options_.period_ns : 1;
-    if (count > 0 && count < INT64_MAX / each) {
-      builder_.untimed_samples(thread_, stack, static_cast<uint64_t>(count), count * each);
-    } else {
-      overflow_ = overflow_ || count > 0;
-    }
+    if (static_cast<double>(count) != line.value) ++rounded_;
+    put(stack, leaf, count, options_.period_ns > 0 ? std::llround(line.value * each) : count);
   }
   bool overflow() const { return overflow_; }
+  uint64_t rounded() const { return rounded_; }  // lines whose count was no whole number
 
  private:
+  void put(model::StackId stack, std::optional<WaitLeaf> leaf, int64_t count, int64_t ns) {
+    if (ns <= 0) return;
+    auto rows = static_cast<uint64_t>(count);
+    if (!leaf) return builder_.untimed_samples(thread_, stack, rows, ns);
+    bool queued = *leaf == kRunQueueLeaf;
+    builder_.untimed_waits(thread_, stack, rows, queued ? 0 : ns, queued ? ns : 0);
+  }
+
   model::FrameId frame(std::string_view text) {
     auto [it, added] = frames_.try_emplace(std::string(stored(text)));
     if (!added) return it->second;
@@ -84,7 +103,49 @@ class FoldedReader {
   model::ThreadId thread_;
   std::unordered_map<std::string, model::FrameId> frames_;
   bool overflow_ = false;
+  uint64_t rounded_ = 0;
 };
+
+// Assay's own stacks of wall time: their leaves tell waits from running, and they are in ns.
+bool has_wait_leaves(std::string_view text) {
+  return text.find("[blocked: ") != text.npos || text.find("[run queue]") != text.npos;
+}
+
+// As `assay record --out-dir` and others name such files.
+Meaning meaning_by_name(std::string_view path) {
+  std::string_view name = path.substr(path.rfind('/') + 1);
+  if (name.find(".offcpu.") != name.npos) return Meaning::off;
+  return name.find(".oncpu.") != name.npos ? Meaning::cpu : Meaning::unsaid;
+}
+
+void add_notes(const ReadOptions& options, bool told_by_leaves, uint64_t rounded,
+               RunBuilder& builder) {
+  if (options.unit_ns == 0 && options.period_ns == 0) {
+    builder.fact("unit", "samples");
+    builder.note("unit",
+                 "the imported file counts samples and does not say how long one is: each is taken "
+                 "as 1 ns, so shares hold and times do not",
+                 "assay import --freq HZ, or --unit ns|us|ms when its numbers are times");
+  } else if (options.period_ns == 0) {
+    builder.note("samples",
+                 "the imported file has times, not samples: each distinct stack counts "
+                 "as one sample, and intervals say nothing");
+  }
+  if (options.meaning == Meaning::unsaid && !told_by_leaves) {
+    builder.note(
+        "meaning",
+        "folded stacks do not say whether they hold time on the CPU or time blocked: these "
+        "are taken as time on the CPU",
+        "assay import --as off when they are waits, --as cpu when they are not");
+  }
+  if (rounded > 0) {
+    builder.note("counts",
+                 fmt::format("{} lines of the imported file have counts that are no whole numbers: "
+                             "samples are rounded{}",
+                             rounded, options.period_ns > 0 ? ", their time is kept" : ""),
+                 options.period_ns > 0 ? "" : "assay import --freq HZ keeps them as time");
+  }
+}
 
 }  // namespace
 
@@ -98,7 +159,11 @@ bool looks_folded(std::string_view bytes) {
   return false;
 }
 
-Result<void> read_folded(const Input& input, const ReadOptions& options, RunBuilder& builder) {
+Result<void> read_folded(const Input& input, const ReadOptions& told, RunBuilder& builder) {
+  ReadOptions options = told;
+  bool told_by_leaves = has_wait_leaves(input.bytes());
+  if (told_by_leaves && options.unit_ns == 0) options.unit_ns = 1;
+  if (options.meaning == Meaning::unsaid) options.meaning = meaning_by_name(input.name());
   FoldedReader reader(options, builder);
   Lines lines(input.bytes());
   for (std::string_view line; lines.next(line);) {
@@ -109,17 +174,7 @@ Result<void> read_folded(const Input& input, const ReadOptions& options, RunBuil
     if (reader.overflow()) return input.fail_at(lines.offset(), "a value that is too large");
   }
   builder.set_event(options.unit_ns > 0 ? "time" : "samples", options.period_ns);
-  if (options.unit_ns == 0 && options.period_ns == 0) {
-    builder.fact("unit", "samples");
-    builder.note("unit",
-                 "the imported file counts samples and does not say how long one is: each is taken "
-                 "as 1 ns, so shares hold and times do not",
-                 "assay import --freq HZ, or --unit ns|us|ms when its numbers are times");
-  } else if (options.period_ns == 0) {
-    builder.note("samples",
-                 "the imported file has times, not samples: each distinct stack counts "
-                 "as one sample, and intervals say nothing");
-  }
+  add_notes(options, told_by_leaves, reader.rounded(), builder);
   return {};
 }
 

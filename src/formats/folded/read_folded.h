@@ -2,7 +2,8 @@
 //
 // In: text; values are integers or decimals, of samples or of the unit that the options name. The
 // suffixes _[k], _[j] and _[i] mark kernel, JIT and inlined functions. Out: untimed samples of one
-// thread. Failures: a line without a value, with its offset. Empty lines and '#' lines are skipped.
+// thread; waits, where a line has a WaitLeaf or the options say that all are. Failures: a line
+// without a value, with its offset. Empty lines and '#' lines are skipped.
 #pragma once
 
 #include "formats/reading.h"
@@ -10,6 +11,6 @@
 namespace assay::formats {
 
 bool looks_folded(std::string_view bytes);
-Result<void> read_folded(const Input& input, const ReadOptions& options, RunBuilder& builder);
+Result<void> read_folded(const Input& input, const ReadOptions& told, RunBuilder& builder);
 
 }  // namespace assay::formats

@@ -4,6 +4,7 @@
 
 #include "formats/pprof/profile_message.h"
 #include "formats/pprof/wire.h"
+#include "formats/wait_leaf.h"
 
 namespace assay::formats {
 namespace {
@@ -110,6 +111,7 @@ class PprofReader {
     for (size_t i = depth; i-- > 0;) {
       auto it = profile_.location_of.find(sample.locations[i]);
       if (it == profile_.location_of.end()) return false;
+      if (i == 0 && is_wait_leaf(profile_.locations[it->second])) break;
       stack = builder_.push(stack, frame(it->second));
     }
     model::ThreadId thread = builder_.thread(who(sample));
@@ -123,6 +125,14 @@ class PprofReader {
                            value(sample, roles_.off, roles_.off_unit),
                            value(sample, roles_.runqueue, roles_.runqueue_unit));
     return true;
+  }
+
+  // The values say already what Assay's leaves of wall time say.
+  bool is_wait_leaf(const ProfileMessage::Location& location) const {
+    if (location.address != 0 || location.lines.size() != 1) return false;
+    auto it = profile_.function_of.find(location.lines[0].function);
+    return it != profile_.function_of.end() && roles_.off >= 0 &&
+           parse_wait_leaf(profile_.functions[it->second].name).has_value();
   }
 
   static Who who(const ProfileSample& sample) {

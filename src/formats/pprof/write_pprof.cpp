@@ -1,12 +1,14 @@
 #include "formats/pprof/write_pprof.h"
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 
 #include "analysis/wait_kind.h"
 #include "formats/gzip.h"
 #include "formats/pprof/wire.h"
 #include "formats/text.h"
+#include "formats/wait_leaf.h"
 #include "model/allocation_names.h"
 #include "run/names.h"
 
@@ -53,7 +55,7 @@ class Encoder {
     for (Metric type : types_) profile_.message(kSampleType, value_type(type));
     lay_mappings();
     location_of_.resize(contents_.frames.size());
-    for (const TotalRow& row : rows_) add_sample(row);
+    for (const TotalRow& row : rows_) add_row(row);
     write_mappings();
     add_header();
     strings_.write(profile_);
@@ -176,8 +178,29 @@ class Encoder {
     return it->second;
   }
 
-  void add_sample(const TotalRow& row) {
+  // In a profile of wall time waits have a leaf of their own, which tells them from running.
+  void add_row(const TotalRow& row) {
+    if (metric_ != Metric::wall || !row.waiting) return add_sample(row);
+    TotalRow blocked = row, queued = row;
+    blocked.runqueue_ns = queued.off_ns = queued.waits = 0;
+    add_sample(blocked, leaf_location(blocked_leaf(row.kind)));
+    add_sample(queued, leaf_location(kRunQueueLeaf));
+  }
+
+  uint64_t leaf_location(WaitLeaf leaf) {
+    uint64_t& known = leaf_locations_[static_cast<size_t>(leaf)];
+    if (known != 0) return known;
+    known = ++locations_;
+    WireWriter message;
+    message.number(1, known);
+    add_line(message, function({std::string(wait_leaf_name(leaf)), "", "", 0, 0, false}), 0);
+    profile_.message(kLocation, message);
+    return known;
+  }
+
+  void add_sample(const TotalRow& row, uint64_t leaf_location = 0) {
     WireWriter packed, message;
+    if (leaf_location != 0) packed.varint(leaf_location);
     size_t at = row.stack.value < contents_.stacks.size() ? row.stack.value : 0;
     while (at != 0) {
       const model::StackNode& node = contents_.stacks[at];
@@ -284,6 +307,7 @@ class Encoder {
   std::vector<Place> places_;          // by module
   std::vector<uint32_t> location_of_;  // by frame; 0: not written yet
   uint32_t locations_ = 0;
+  std::array<uint64_t, kWaitLeafCount> leaf_locations_{};  // 0: not written yet
   std::unordered_map<std::string, uint64_t> functions_;
 };
 

@@ -1,8 +1,12 @@
 #include "formats/speedscope/read_speedscope.h"
 
 #include <cmath>
+#include <unordered_map>
 
 #include <nlohmann/json.hpp>
+
+#include "formats/metric.h"
+#include "formats/wait_leaf.h"
 
 namespace assay::formats {
 namespace {
@@ -33,7 +37,8 @@ std::string text_of(const Json& object, const char* key) {
 
 class SpeedscopeReader {
  public:
-  SpeedscopeReader(const Input& input, RunBuilder& builder) : input_(input), builder_(builder) {}
+  SpeedscopeReader(const Input& input, const ReadOptions& options, RunBuilder& builder)
+      : input_(input), options_(options), builder_(builder) {}
 
   Result<void> read() {
     if (input_.bytes().size() > kMostBytes) {
@@ -72,6 +77,12 @@ class SpeedscopeReader {
   }
 
  private:
+  enum class State : uint8_t { running, blocked, runnable };
+  struct Open {
+    model::StackId stack;
+    State state = State::running;
+  };
+
   std::unexpected<Error> bad(std::string_view what) const {
     return fail("{}: not a speedscope file: {}", input_.name(), what);
   }
@@ -86,6 +97,11 @@ class SpeedscopeReader {
           static_cast<uint32_t>(std::min<uint64_t>(line->get<uint64_t>(), UINT32_MAX));
     }
     if (auto marker = marker_frame(builder_, location.function)) return *marker;
+    if (auto leaf = parse_wait_leaf(location.function)) {
+      bool queued = *leaf == kRunQueueLeaf;
+      leaves_[frames_.size()] = queued ? State::runnable : State::blocked;
+      return {};
+    }
     bool kernel = location.file.starts_with("[kernel");
     model::ModuleId module = module_by_name(builder_, kernel ? "[kernel]" : "", "", 0);
     if (kernel) location.file.clear();
@@ -95,16 +111,26 @@ class SpeedscopeReader {
   Result<void> read_profile(const Json& profile) {
     std::string name = text_of(profile, "name"), type = text_of(profile, "type");
     unit_ = unit_of(text_of(profile, "unit"));
-    waiting_ = assay_ && name.starts_with("off · ");
-    if (!unit_.other.empty()) other_unit_ = unit_.other;
+    size_t dot = name.find(" · ");
+    std::optional<Metric> metric;
+    if (assay_ && dot != name.npos) metric = parse_metric(name.substr(0, dot));
+    state_ = state_of(metric);
+    if (!unit_.other.empty()) other_unit_ = metric == Metric::waits ? "waits" : unit_.other;
     Who who;
     // What Assay wrote of one thread is one thread again.
-    size_t dot = name.find(" · ");
-    who.thread = assay_ && dot != name.npos ? name.substr(dot + 4) : name;
+    who.thread = metric ? name.substr(dot + std::string_view(" · ").size()) : name;
     thread_ = builder_.thread(who);
     if (type == "sampled") return read_sampled(profile);
     if (type == "evented") return read_evented(profile);
     return bad("a profile is neither sampled nor evented");
+  }
+
+  // What a thread did in a profile's time: of Assay's by its metric, of others' as the user says.
+  State state_of(std::optional<Metric> metric) const {
+    if (!metric) return options_.meaning == Meaning::off ? State::blocked : State::running;
+    if (metric == Metric::runqueue) return State::runnable;
+    bool waits = metric == Metric::off || metric == Metric::lock || metric == Metric::waits;
+    return waits ? State::blocked : State::running;
   }
 
   Result<void> read_sampled(const Json& profile) {
@@ -115,14 +141,14 @@ class SpeedscopeReader {
     }
     for (size_t i = 0; i < samples->size(); ++i) {
       if (!(*samples)[i].is_array() || !(*weights)[i].is_number()) return bad("a malformed sample");
-      model::StackId stack;
+      Open open{{}, state_};
       for (const Json& index : (*samples)[i]) {
         if (!index.is_number_unsigned() || index.get<uint64_t>() >= frames_.size()) {
           return bad("a sample with an unknown frame");
         }
-        stack = builder_.push(stack, frames_[index.get<uint64_t>()]);
+        open = below(open, index.get<uint64_t>());
       }
-      add(stack, (*weights)[i].get<double>());
+      add(open, (*weights)[i].get<double>());
     }
     return {};
   }
@@ -130,7 +156,7 @@ class SpeedscopeReader {
   Result<void> read_evented(const Json& profile) {
     auto events = profile.find("events");
     if (events == profile.end() || !events->is_array()) return bad("a profile without events");
-    std::vector<std::pair<uint64_t, model::StackId>> open;
+    std::vector<std::pair<uint64_t, Open>> open;
     double last = 0;
     bool first = true;
     for (const Json& event : *events) {
@@ -142,14 +168,13 @@ class SpeedscopeReader {
       }
       double now = at->get<double>();
       if (!first && now < last) return bad("events that go back in time");
-      model::StackId top = open.empty() ? model::StackId{} : open.back().second;
+      Open top = open.empty() ? Open{{}, state_} : open.back().second;
       if (!open.empty()) add(top, now - last);
       last = now;
       first = false;
       if (text_of(event, "type") == "O") {
         if (open.size() >= kDeepestStack) return bad("events that are nested too deep");
-        open.emplace_back(frame->get<uint64_t>(),
-                          builder_.push(top, frames_[frame->get<uint64_t>()]));
+        open.emplace_back(frame->get<uint64_t>(), below(top, frame->get<uint64_t>()));
       } else {
         if (open.empty() || open.back().first != frame->get<uint64_t>()) {
           return bad("events that do not match");
@@ -160,23 +185,34 @@ class SpeedscopeReader {
     return {};
   }
 
-  void add(model::StackId stack, double weight) {
+  Open below(const Open& above, uint64_t frame) {
+    if (auto leaf = leaves_.find(frame); leaf != leaves_.end()) return {above.stack, leaf->second};
+    return {builder_.push(above.stack, frames_[frame]), above.state};
+  }
+
+  void add(const Open& open, double weight) {
     double ns = weight * unit_.ns;
     if (!(ns > 0) || ns > 4e18) return;
-    if (waiting_) {
-      builder_.untimed_waits(thread_, stack, 1, std::llround(ns), 0);
-    } else {
-      builder_.untimed_samples(thread_, stack, 1, std::max<int64_t>(1, std::llround(ns)));
+    int64_t whole = std::max<int64_t>(1, std::llround(ns));
+    switch (open.state) {
+      case State::running:
+        return builder_.untimed_samples(thread_, open.stack, 1, whole);
+      case State::blocked:
+        return builder_.untimed_waits(thread_, open.stack, 1, whole, 0);
+      case State::runnable:
+        return builder_.untimed_waits(thread_, open.stack, 1, 0, whole);
     }
   }
 
   const Input& input_;
+  const ReadOptions& options_;
   RunBuilder& builder_;
   bool assay_ = false;
   std::vector<model::FrameId> frames_;
   model::ThreadId thread_;
   Unit unit_;
-  bool waiting_ = false;
+  State state_ = State::running;                // of the profile, but for stacks with a leaf
+  std::unordered_map<uint64_t, State> leaves_;  // by frame
   std::string other_unit_;
 };
 
@@ -188,8 +224,8 @@ bool looks_like_speedscope(std::string_view bytes) {
          (head.find("speedscope") != head.npos || head.find("\"profiles\"") != head.npos);
 }
 
-Result<void> read_speedscope(const Input& input, RunBuilder& builder) {
-  return SpeedscopeReader(input, builder).read();
+Result<void> read_speedscope(const Input& input, const ReadOptions& options, RunBuilder& builder) {
+  return SpeedscopeReader(input, options, builder).read();
 }
 
 }  // namespace assay::formats

@@ -1,9 +1,10 @@
 // speedscope files in: sampled and evented profiles, each a thread.
 //
 // Weights in a unit of time become samples; of bytes or nothing, samples whose unit the run names.
-// Profiles that Assay wrote of time off the CPU become waits. Evented profiles give every stack the
-// time between two events. Failures: JSON that does not parse (with its offset) or lacks what the
-// schema demands; indices that refer to nothing.
+// What Assay wrote of time off the CPU becomes waits: whole profiles by their names, stacks of wall
+// time by their WaitLeaf; so does all of another tool's file when the options say that. Evented
+// profiles give every stack the time between two events. Failures: JSON that does not parse (with
+// its offset) or lacks what the schema demands; indices that refer to nothing.
 #pragma once
 
 #include "formats/reading.h"
@@ -11,6 +12,6 @@
 namespace assay::formats {
 
 bool looks_like_speedscope(std::string_view bytes);
-Result<void> read_speedscope(const Input& input, RunBuilder& builder);
+Result<void> read_speedscope(const Input& input, const ReadOptions& options, RunBuilder& builder);
 
 }  // namespace assay::formats

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "formats/text.h"
+#include "formats/wait_leaf.h"
 
 namespace assay::formats {
 namespace {
@@ -12,6 +13,7 @@ struct Span {
   TimeNs begin = 0;
   analysis::PathIndex path = 0;
   int64_t value = 0;
+  std::optional<WaitLeaf> leaf = {};  // below the path
 };
 
 class Speedscope {
@@ -30,11 +32,14 @@ class Speedscope {
     if (metric == Metric::cpu || metric == Metric::samples) return {};
     return run_.for_each_wait([&](const SelectedWait& selected) {
       if (metric == Metric::lock && selected.kind != analysis::BlockKind::lock) return;
+      analysis::PathIndex path = run_.tree().path_of(selected.wait.stack);
+      if (metric == Metric::wall) {
+        add_with_leaves(selected, path);
+        return;
+      }
       int64_t value = metric == Metric::runqueue ? selected.runqueue_ns : selected.blocked_ns;
-      if (metric == Metric::wall) value += selected.runqueue_ns;
       if (metric == Metric::waits) value = selected.blocked_ns > 0;
-      add(selected.wait.thread, metric,
-          {selected.begin_ns, run_.tree().path_of(selected.wait.stack), value});
+      add(selected.wait.thread, metric, {selected.begin_ns, path, value});
     });
   }
 
@@ -67,6 +72,16 @@ class Speedscope {
     }
   }
 
+  // Between on-CPU samples of the same functions only its leaf tells a wait.
+  void add_with_leaves(const SelectedWait& selected, analysis::PathIndex path) {
+    model::ThreadId thread = selected.wait.thread;
+    TimeNs runnable = selected.begin_ns + selected.blocked_ns;
+    add(thread, Metric::wall,
+        {selected.begin_ns, path, selected.blocked_ns, blocked_leaf(selected.kind)});
+    add(thread, Metric::wall, {runnable, path, selected.runqueue_ns, kRunQueueLeaf});
+    has_leaves_ = true;
+  }
+
   // What opens first: the thread that ran most, or waited most where nothing ran.
   size_t heaviest() const {
     size_t best = 0, index = 0;
@@ -96,6 +111,9 @@ class Speedscope {
       }
       output.write(text + "}");
     }
+    for (WaitLeaf leaf = 0; has_leaves_ && leaf < kWaitLeafCount; ++leaf) {
+      output.write(",\n{\"name\":" + json_text(wait_leaf_name(leaf)) + "}");
+    }
     output.write("]},\n");
   }
 
@@ -115,6 +133,11 @@ class Speedscope {
     for (size_t i = 0; i < spans.size(); ++i) {
       text += i == 0 ? "[" : ",[";
       stack(spans[i].path, text);
+      if (spans[i].leaf) {
+        size_t first_leaf = run_.tree().functions().size() + 1;
+        fmt::format_to(std::back_inserter(text), ",{}",
+                       first_leaf + static_cast<size_t>(*spans[i].leaf));
+      }
       text += ']';
       if (text.size() > 1 << 16) {
         output.write(text);
@@ -151,6 +174,7 @@ class Speedscope {
 
   SelectedRun& run_;
   std::map<Key, std::vector<Span>> profiles_;
+  bool has_leaves_ = false;
 };
 
 }  // namespace

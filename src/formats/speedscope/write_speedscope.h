@@ -1,8 +1,9 @@
 // speedscope: one profile per thread and metric, in the order of time.
 //
 // In: a SelectedRun. Without a metric every thread gets its on-CPU profile and its off-CPU profile;
-// wall puts both on one axis. Out: JSON after https://www.speedscope.app/file-format-schema.json.
-// Neighbours in time with the same stack are one sample. Failures: the Reader's.
+// wall puts both on one axis, the waits with a WaitLeaf below. Out: JSON after
+// https://www.speedscope.app/file-format-schema.json. Neighbours in time with the same stack are
+// one sample. Failures: the Reader's.
 #pragma once
 
 #include <optional>

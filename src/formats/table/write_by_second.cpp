@@ -2,33 +2,39 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "formats/text.h"
+#include "formats/wait_leaf.h"
 
 namespace assay::formats {
 namespace {
 
 class BySecond {
  public:
+  static constexpr int kNoLeaf = -1;  // of a WaitLeaf
   explicit BySecond(const SelectedRun& run) : run_(run) {}
 
-  void add(TimeNs time, model::StackId stack, int64_t value) {
-    if (value > 0)
-      sums_[{(time - run_.begin_ns()) / kNsPerSecond, run_.tree().path_of(stack)}] += value;
+  void add(TimeNs time, model::StackId stack, int64_t value, int leaf = kNoLeaf) {
+    if (value <= 0) return;
+    sums_[{(time - run_.begin_ns()) / kNsPerSecond, run_.tree().path_of(stack), leaf}] += value;
   }
-  void add_span(TimeNs begin, int64_t length, model::StackId stack) {
+  void add_span(TimeNs begin, int64_t length, model::StackId stack, int leaf) {
     for (TimeNs end = begin + length; begin < end;) {
       TimeNs second_end = begin + kNsPerSecond - (begin - run_.begin_ns()) % kNsPerSecond;
       TimeNs until = std::min(end, second_end);
-      add(begin, stack, until - begin);
+      add(begin, stack, until - begin, leaf);
       begin = until;
     }
   }
   void write(Output& output) {
     output.write("second\tstack\tvalue\n");
     for (const auto& [key, value] : sums_) {
-      output.write(fmt::format("{}\t{}\t{}\n", key.first, text_of(key.second), value));
+      auto [second, path, leaf] = key;
+      std::string_view below = leaf == kNoLeaf ? "" : wait_leaf_name(leaf);
+      output.write(fmt::format("{}\t{}{}{}\t{}\n", second, text_of(path), below.empty() ? "" : ";",
+                               below, value));
     }
   }
 
@@ -47,7 +53,7 @@ class BySecond {
   }
 
   const SelectedRun& run_;
-  std::map<std::pair<int64_t, analysis::PathIndex>, int64_t> sums_;
+  std::map<std::tuple<int64_t, analysis::PathIndex, int>, int64_t> sums_;
   std::unordered_map<analysis::PathIndex, std::string> texts_;
 };
 
@@ -69,11 +75,14 @@ Result<void> write_by_second(SelectedRun& run, Metric metric, Output& output) {
         if (selected.blocked_ns > 0) seconds.add(selected.begin_ns, stack, 1);
         return;
       }
+      bool wall = metric == Metric::wall;
       if (metric != Metric::runqueue) {
-        seconds.add_span(selected.begin_ns, selected.blocked_ns, stack);
+        seconds.add_span(selected.begin_ns, selected.blocked_ns, stack,
+                         wall ? blocked_leaf(selected.kind) : BySecond::kNoLeaf);
       }
-      if (metric == Metric::runqueue || metric == Metric::wall) {
-        seconds.add_span(selected.begin_ns + selected.blocked_ns, selected.runqueue_ns, stack);
+      if (metric == Metric::runqueue || wall) {
+        seconds.add_span(selected.begin_ns + selected.blocked_ns, selected.runqueue_ns, stack,
+                         wall ? kRunQueueLeaf : BySecond::kNoLeaf);
       }
     });
     if (!done) return done;
