@@ -67,8 +67,15 @@ Input::~Input() {
   unmap();
 }
 
+// Slice by slice: giving back a large file's pages at once would keep every other thread of the
+// process from mapping memory until it is done.
 void Input::unmap() {
-  if (!mapped_.empty()) ::munmap(const_cast<char*>(mapped_.data()), mapped_.size());
+  constexpr size_t kSlice = size_t{2} << 20;
+  char* begin = const_cast<char*>(mapped_.data());
+  for (size_t at = 0; at < mapped_.size(); at += kSlice) {
+    ::madvise(begin + at, std::min(kSlice, mapped_.size() - at), MADV_DONTNEED);
+  }
+  if (!mapped_.empty()) ::munmap(begin, mapped_.size());
   mapped_ = {};
 }
 
