@@ -46,9 +46,11 @@ bool is_gzip(std::string_view bytes) {
   return bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b';
 }
 
-Result<std::string> gunzip(std::string_view bytes, size_t most_bytes) {
-  std::string plain;
-  std::string buffer(kStep, '\0');
+namespace {
+
+// Appends what is in `bytes` to `plain`, until that has more than `most_bytes`: then false.
+Result<bool> inflate_all(std::string_view bytes, size_t most_bytes, std::string& plain) {
+  std::string buffer(std::min(kStep, most_bytes + 1), '\0');
   size_t at = 0;
   while (at < bytes.size()) {
     z_stream stream{};
@@ -60,17 +62,36 @@ Result<std::string> gunzip(std::string_view bytes, size_t most_bytes) {
       stream.next_in = raw(bytes.substr(done));
       stream.avail_in = static_cast<uInt>(std::min<size_t>(bytes.size() - done, 1 << 30));
       stream.next_out = raw(buffer);
-      stream.avail_out = kStep;
+      stream.avail_out = static_cast<uInt>(buffer.size());
       status = inflate(&stream, Z_NO_FLUSH);
-      plain.append(buffer, 0, kStep - stream.avail_out);
-      if (plain.size() > most_bytes) status = Z_MEM_ERROR;
+      plain.append(buffer, 0, buffer.size() - stream.avail_out);
+      if (plain.size() > most_bytes) {
+        inflateEnd(&stream);
+        return false;
+      }
     }
     at = begin + stream.total_in;
     inflateEnd(&stream);
-    if (status == Z_MEM_ERROR) return fail("unpacks to more than {} bytes", most_bytes);
     if (status == Z_BUF_ERROR) return fail("gzip data ends early at offset {}", at);
     if (status != Z_STREAM_END) return fail("damaged gzip data at offset {}", at);
   }
+  return true;
+}
+
+}  // namespace
+
+Result<std::string> gunzip(std::string_view bytes, size_t most_bytes) {
+  std::string plain;
+  auto whole = inflate_all(bytes, most_bytes, plain);
+  if (!whole) return std::unexpected(whole.error());
+  if (!*whole) return fail("unpacks to more than {} bytes", most_bytes);
+  return plain;
+}
+
+Result<std::string> gunzip_head(std::string_view bytes, size_t enough) {
+  std::string plain;
+  auto done = inflate_all(bytes, enough, plain);
+  if (!done && plain.empty()) return std::unexpected(done.error());
   return plain;
 }
 

@@ -7,25 +7,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/unique_fd.h"
 #include "formats/gzip.h"
 
 namespace assay::formats {
 namespace {
 
-constexpr size_t kMostUnpacked = size_t{4} << 30;
-
-Result<std::string> read_stream(int fd, const std::string& path) {
-  std::string bytes;
+// Appends until there are `enough`; false at the stream's end.
+Result<bool> read_stream(int fd, const std::string& name, size_t enough, std::string& bytes) {
   char buffer[1 << 16];
-  while (true) {
+  while (bytes.size() < enough) {
     ssize_t got = ::read(fd, buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fail_errno("cannot read {}", path);
-    if (got == 0) return bytes;
+    if (got < 0) return fail_errno("cannot read {}", name);
+    if (got == 0) return false;
     bytes.append(buffer, static_cast<size_t>(got));
-    if (bytes.size() > kMostUnpacked) return fail("{}: more than {} bytes", path, kMostUnpacked);
   }
+  return true;
 }
 
 }  // namespace
@@ -45,9 +42,9 @@ Result<Input> Input::open(const std::string& path) {
     input.mapped_ = {static_cast<const char*>(at), size};
     return input;
   }
-  auto bytes = read_stream(fd.get(), input.name_);
-  if (!bytes) return std::unexpected(bytes.error());
-  input.owned_ = std::move(*bytes);
+  auto more = read_stream(fd.get(), input.name_, kHeadBytes, input.owned_);
+  if (!more) return std::unexpected(more.error());
+  if (*more) input.rest_ = std::move(fd);
   return input;
 }
 
@@ -61,7 +58,9 @@ Input Input::of_bytes(std::string name, std::string bytes) {
 Input::Input(Input&& other) noexcept
     : name_(std::move(other.name_)),
       mapped_(std::exchange(other.mapped_, {})),
-      owned_(std::move(other.owned_)) {}
+      owned_(std::move(other.owned_)),
+      unpacked_head_(std::move(other.unpacked_head_)),
+      rest_(std::move(other.rest_)) {}
 
 Input::~Input() {
   unmap();
@@ -79,9 +78,24 @@ void Input::unmap() {
   mapped_ = {};
 }
 
-Result<void> Input::unpack() {
+Result<std::string_view> Input::head() {
+  if (!is_gzip(bytes())) return bytes();
+  auto plain = gunzip_head(bytes(), kHeadBytes);
+  if (!plain) return fail("{}: {}", name_, plain.error().what);
+  unpacked_head_ = std::move(*plain);
+  return unpacked_head_;
+}
+
+Result<void> Input::load(size_t most_bytes) {
+  if (rest_.valid()) {
+    auto more = read_stream(rest_.get(), name_, most_bytes, owned_);
+    if (!more) return std::unexpected(more.error());
+    if (*more) return fail_at(owned_.size(), "more than the {} bytes that are read", most_bytes);
+    rest_.reset();
+  }
+  unpacked_head_.clear();
   if (!is_gzip(bytes())) return {};
-  auto plain = gunzip(bytes(), kMostUnpacked);
+  auto plain = gunzip(bytes(), most_bytes);
   if (!plain) return fail("{}: {}", name_, plain.error().what);
   unmap();
   owned_ = std::move(*plain);

@@ -1,7 +1,8 @@
 // Input: the bytes of a foreign file, mapped, with its name for errors.
 //
-// Failures of readers name the file and the offset: fail_at(). Offsets of gzipped files count in
-// the unpacked bytes.
+// Until load() only a first block of a stream or of packed bytes is looked at, so that what no
+// reader takes is refused without being read or unpacked whole. Failures of readers name the file
+// and the offset: fail_at(). Offsets of gzipped files count in the unpacked bytes.
 #pragma once
 
 #include <atomic>
@@ -11,6 +12,7 @@
 #include <thread>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 
 namespace assay::formats {
 
@@ -25,8 +27,14 @@ class Input {
   const std::string& name() const { return name_; }
   std::string_view bytes() const { return mapped_.empty() ? std::string_view(owned_) : mapped_; }
   bool is_mapped() const { return !mapped_.empty(); }
-  // Replaces gzipped bytes by what is in them. Does nothing when they are not.
-  Result<void> unpack();
+  // The first bytes, unpacked: at least kHeadBytes where there are as many. Valid until load().
+  Result<std::string_view> head();
+  // Reads a stream to its end, and replaces gzipped bytes by what is in them: then bytes() has
+  // everything. Failures: more than `most_bytes`.
+  Result<void> load(size_t most_bytes = kMostBytes);
+
+  static constexpr size_t kHeadBytes = size_t{1} << 20;
+  static constexpr size_t kMostBytes = size_t{4} << 30;
 
   template <class... Args>
   std::unexpected<Error> fail_at(size_t offset, fmt::format_string<Args...> format,
@@ -42,6 +50,8 @@ class Input {
   std::string name_;
   std::string_view mapped_;
   std::string owned_;
+  std::string unpacked_head_;
+  UniqueFd rest_;  // of a stream: where the bytes after `owned_` come from
 };
 
 // Has the pages of a mapped file made ready by a thread beside, a little ahead of who reads it from

@@ -13,7 +13,7 @@ class RoundTrip : public testing::Test {
   RoundTrip() { fill_server(run_); }
   Input input(Format format, std::optional<Metric> metric = std::nullopt) {
     Input made = Input::of_bytes("test", exported(run_, format, metric));
-    EXPECT_TRUE(made.unpack());
+    EXPECT_TRUE(made.load());
     return made;
   }
   analysis::FakeRun run_;

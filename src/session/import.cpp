@@ -58,6 +58,12 @@ std::optional<Source> detect(std::string_view bytes) {
   return std::nullopt;
 }
 
+// Readers that make more of their bytes than rows take fewer of them.
+size_t most_bytes(Source source) {
+  if (source == Source::speedscope) return formats::kMostSpeedscopeBytes;
+  return source == Source::pprof ? size_t{1} << 30 : Input::kMostBytes;
+}
+
 std::optional<Source> by_name(std::string_view name) {
   for (size_t i = 0; i < kNames.size(); ++i) {
     if (kNames[i] == name) return static_cast<Source>(i);
@@ -86,7 +92,8 @@ class DraftRun {
     ::unlink((path_ + "-journal").c_str());
   }
   Result<void> create(const model::RunInfo& info) {
-    auto made = run::Writer::create(path_, info, true);
+    if (auto free = run::Writer::check(place_, true); !free) return free;
+    auto made = run::Writer::create_draft(path_, info);
     if (!made) return std::unexpected(made.error());
     writer_ = std::move(*made);
     return {};
@@ -132,14 +139,21 @@ class Importer {
   Result<void> read(const std::string& name) {
     auto input = open_input(name);
     if (!input) return std::unexpected(input.error());
-    if (auto done = input->unpack(); !done) return done;
-    auto source = options_.format.empty() ? detect(input->bytes()) : by_name(options_.format);
+    auto head = input->head();
+    if (!head) return std::unexpected(head.error());
+    if (head->empty()) {
+      return fail_with_remedy(
+          fmt::format("{} is empty: there is nothing to import", input->name()),
+          "see whether the program that wrote it ended well; many write only at their end");
+    }
+    auto source = options_.format.empty() ? detect(*head) : by_name(options_.format);
     if (!source) {
       return fail_with_remedy(
           fmt::format("{}: no format that Assay reads was recognised at offset 0", input->name()),
           "name it with --format " + std::string(kNames[0]) + "|pprof|folded|…");
     }
     if (auto fits = check_meaning(*source, *input); !fits) return fits;
+    if (auto loaded = input->load(most_bytes(*source)); !loaded) return loaded;
     builder_.begin_file(input->name());
     formats_.emplace_back(name_of(*source));
     auto done = read_as(*source, *input);

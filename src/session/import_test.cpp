@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "base/unique_fd.h"
+#include "formats/gzip.h"
 #include "run/run_fixture.h"
 #include "session/import_http.h"
 
@@ -124,6 +125,33 @@ TEST_F(ImportTest, ABrokenFileLeavesNothingBehind) {
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(scratch_.path()))
     ++files;
   EXPECT_EQ(files, 1) << "only the broken input";
+}
+
+TEST_F(ImportTest, WhatIsEmptyOrUnknownIsSaidToBe) {
+  auto what = [&](const std::string& bytes) {
+    std::ofstream(scratch_.file("input"), std::ios::binary) << bytes;
+    auto outcome = import({scratch_.file("input")});
+    return outcome ? "" : outcome.error().what;
+  };
+  EXPECT_EQ(what(""), scratch_.file("input") + " is empty: there is nothing to import");
+  EXPECT_EQ(what(*formats::gzip("")), what(""));
+  EXPECT_EQ(what("no profile"),
+            scratch_.file("input") + ": no format that Assay reads was recognised at offset 0");
+  EXPECT_EQ(what(*formats::gzip(std::string(50 << 20, '\0'))), what("no profile"));
+}
+
+TEST_F(ImportTest, WhatWaitsIsSaidOnlyOfFilesThatDoNotSayIt) {
+  ImportOptions options;
+  options.output = scratch_.file("run.assay");
+  options.read.meaning = formats::Meaning::off;
+  options.inputs = {golden("stacks.folded")};
+  ASSERT_TRUE(import_files(options));
+  EXPECT_EQ(found(), (Found{0, 100, 0, 100}));
+  options.overwrite = true;
+  options.inputs = {golden("go_cpu.pb.gz")};
+  auto refused = import_files(options);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().what.find("--as is for folded"), std::string::npos);
 }
 
 TEST_F(ImportTest, TruncatedAndFlippedPerfDataIsRefusedOrRead) {

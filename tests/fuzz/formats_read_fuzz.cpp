@@ -92,7 +92,8 @@ void try_reader(const Read& read) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Input input = Input::of_bytes("input", std::string(data, data + size));
-  check(input.unpack());
+  if (auto head = input.head(); !head) check(std::unexpected(head.error()));
+  check(input.load());
   if (auto perf = PerfData::open(input)) {
     Toucher toucher;
     check(perf->visit(toucher));
@@ -125,7 +126,7 @@ std::vector<std::vector<uint8_t>> fuzz_corpus() {
     std::string bytes((std::istreambuf_iterator<char>(file)), {});
     // Mutations of packed bytes would only try zlib.
     Input input = Input::of_bytes(path.filename(), std::move(bytes));
-    if (input.unpack()) corpus.emplace_back(input.bytes().begin(), input.bytes().end());
+    if (input.load()) corpus.emplace_back(input.bytes().begin(), input.bytes().end());
   }
   return corpus;
 }

@@ -13,8 +13,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr size_t kMostBytes = size_t{1} << 28;  // the tree of a JSON text is many times its size
-
 struct Unit {
   double ns = 0;
   std::string other;  // what it is when it is no time
@@ -41,8 +39,8 @@ class SpeedscopeReader {
       : input_(input), options_(options), builder_(builder) {}
 
   Result<void> read() {
-    if (input_.bytes().size() > kMostBytes) {
-      return input_.fail_at(kMostBytes, "more JSON than is read");
+    if (input_.bytes().size() > kMostSpeedscopeBytes) {
+      return input_.fail_at(kMostSpeedscopeBytes, "more JSON than is read");
     }
     Json root;
     try {

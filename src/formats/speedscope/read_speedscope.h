@@ -11,6 +11,9 @@
 
 namespace assay::formats {
 
+inline constexpr size_t kMostSpeedscopeBytes =
+    size_t{1} << 28;  // the tree of a JSON text is many times its size
+
 bool looks_like_speedscope(std::string_view bytes);
 Result<void> read_speedscope(const Input& input, const ReadOptions& options, RunBuilder& builder);
 
