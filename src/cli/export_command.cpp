@@ -166,6 +166,10 @@ class ExportCommand final : public Command {
     auto paths = formats::export_by_process(reader, options_, output_,
                                             std::string(formats::format_suffix(options_.format)));
     if (!paths) return print_error(paths.error());
+    if (paths->empty()) {
+      return print_error({"no process of the run has anything of that to export",
+                          "assay report RUN shows what it holds", 0});
+    }
     for (const std::string& path : *paths) say(stdout, "{}\n", path);
     return kDone;
   }

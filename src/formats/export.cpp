@@ -9,6 +9,7 @@
 #include "formats/firefox/write_firefox.h"
 #include "formats/folded/write_folded.h"
 #include "formats/gperftools/write_gperftools_heap.h"
+#include "formats/missing_metric.h"
 #include "formats/output.h"
 #include "formats/perf/write_perf_script.h"
 #include "formats/pprof/write_pprof.h"
@@ -37,11 +38,6 @@ constexpr std::array<FormatRow, kFormatCount> kFormats{{{"pprof", ".pb.gz"},
                                                         {"tsv", ".tsv"},
                                                         {"gperftools-heap", ".heap"}}};
 
-bool has_any(const std::vector<TotalRow>& rows, Metric metric) {
-  return std::any_of(rows.begin(), rows.end(),
-                     [&](const TotalRow& row) { return row.of(metric) > 0; });
-}
-
 std::string subtitle(const SelectedRun& run, const FlameTree& tree, Metric metric,
                      const Selection& selection) {
   const model::RunInfo& info = run.contents().info;
@@ -68,25 +64,26 @@ std::string subtitle(const SelectedRun& run, const FlameTree& tree, Metric metri
   return text;
 }
 
-Result<FlameTree> make_tree(SelectedRun& run, const ExportOptions& options, Metric metric) {
-  auto rows = sum_up(run);
-  if (!rows) return std::unexpected(rows.error());
+Result<FlameTree> make_tree(SelectedRun& run, const std::vector<TotalRow>& rows,
+                            const ExportOptions& options, Metric metric) {
   FlameTree tree("all", {metric, options.grouping, options.inverted});
-  tree.add(run, *rows);
+  tree.add(run, rows);
   if (options.base != nullptr) {
     auto base = SelectedRun::make(*options.base, options.selection);
     if (!base) return std::unexpected(base.error());
     auto base_rows = sum_up(**base);
     if (!base_rows) return std::unexpected(base_rows.error());
+    if (!has_any(rows, metric) && !has_any(*base_rows, metric))
+      return std::unexpected(missing_metric(run.contents(), rows, metric));
     tree.add(**base, *base_rows, true);
   }
   tree.finish();
   return tree;
 }
 
-Result<void> write_tree(SelectedRun& run, const ExportOptions& options, Metric metric,
-                        Output& output) {
-  auto tree = make_tree(run, options, metric);
+Result<void> write_tree(SelectedRun& run, const std::vector<TotalRow>& rows,
+                        const ExportOptions& options, Metric metric, Output& output) {
+  auto tree = make_tree(run, rows, options, metric);
   if (!tree) return std::unexpected(tree.error());
   if (options.format == Format::folded) {
     write_folded(*tree, output);
@@ -142,46 +139,46 @@ Result<void> check_metric(const ExportOptions& options) {
 }
 
 bool is_narrowed(const Selection& selection) {
-  return !selection.thread.empty() || !selection.focus.empty() || !selection.ignore.empty() ||
-         selection.from_ns || selection.to_ns;
+  return !selection.processes.empty() || !selection.process_ids.empty() ||
+         !selection.thread.empty() || !selection.focus.empty() || !selection.ignore.empty() ||
+         selection.from_ns || selection.to_ns || selection.without_idle;
 }
 
-// A slip of the pen in an expression must not look like "no time there".
-Result<void> check_any(SelectedRun& run, const ExportOptions& options) {
-  if (!is_narrowed(options.selection)) return {};
-  auto rows = sum_up(run);
-  if (!rows) return std::unexpected(rows.error());
-  bool shows_one = options.format == Format::folded || options.format == Format::svg ||
-                   options.format == Format::perf_script || options.format == Format::by_second;
+// The formats that hold one metric, and what shows one because it was asked for.
+bool shows_one(const ExportOptions& options) {
+  return options.metric || options.format == Format::folded || options.format == Format::svg ||
+         options.format == Format::perf_script || options.format == Format::by_second;
+}
+
+// Neither a slip of the pen in an expression nor a metric that was not recorded must look like "no
+// time there".
+Result<void> check_any(const SelectedRun& run, const std::vector<TotalRow>& rows,
+                       const ExportOptions& options) {
+  bool one = shows_one(options), narrowed = is_narrowed(options.selection);
   Metric metric = options.metric.value_or(default_metric(run.contents()));
-  if (shows_one ? has_any(*rows, metric) : !rows->empty()) return {};
+  if (auto known = check_evidence(run.contents(), metric); !known) return known;
+  if (one ? has_any(rows, metric) || options.base != nullptr : !rows.empty()) return {};
+  if (!narrowed) return std::unexpected(missing_metric(run.contents(), rows, metric));
   return fail_with_remedy(fmt::format("nothing in the run matches that selection{}",
-                                      shows_one ? fmt::format(" ({})", metric_title(metric)) : ""),
+                                      one ? fmt::format(" ({})", metric_title(metric)) : ""),
                           "assay export RUN --format csv lists functions and their times");
 }
 
-Result<void> write(SelectedRun& run, const ExportOptions& options, Output& output) {
+Result<void> write(SelectedRun& run, const std::vector<TotalRow>& rows,
+                   const ExportOptions& options, Output& output) {
   Metric metric = options.metric.value_or(default_metric(run.contents()));
-  if (auto fits = check_heap(run.contents(), options.format, metric); !fits) return fits;
-  if (auto fits = check_metric(options); !fits) return fits;
   switch (options.format) {
     case Format::folded:
     case Format::svg:
-      return write_tree(run, options, metric, output);
-    case Format::pprof: {
-      auto rows = sum_up(run);
-      if (!rows) return std::unexpected(rows.error());
-      if (!options.metric && !has_any(*rows, Metric::cpu) && has_any(*rows, Metric::off)) {
+      return write_tree(run, rows, options, metric, output);
+    case Format::pprof:
+      if (!options.metric && !has_any(rows, Metric::cpu) && has_any(rows, Metric::off)) {
         metric = Metric::off;
       }
-      return write_pprof(run, *rows, metric, output);
-    }
-    case Format::gperftools_heap: {
-      auto rows = sum_up(run);
-      if (!rows) return std::unexpected(rows.error());
-      write_gperftools_heap(run, *rows, output);
+      return write_pprof(run, rows, metric, output);
+    case Format::gperftools_heap:
+      write_gperftools_heap(run, rows, output);
       return {};
-    }
     case Format::speedscope:
       return write_speedscope(run, options.metric, output);
     case Format::firefox:
@@ -191,12 +188,9 @@ Result<void> write(SelectedRun& run, const ExportOptions& options, Output& outpu
     case Format::by_second:
       return write_by_second(run, metric, output);
     case Format::csv:
-    case Format::tsv: {
-      auto rows = sum_up(run);
-      if (!rows) return std::unexpected(rows.error());
-      write_table(run, *rows, metric, options.format == Format::csv ? ',' : '\t', output);
+    case Format::tsv:
+      write_table(run, rows, metric, options.format == Format::csv ? ',' : '\t', output);
       return {};
-    }
   }
   return fail("unknown format");
 }
@@ -232,10 +226,15 @@ Result<void> export_run(const run::Reader& reader, const ExportOptions& options,
                         const std::string& path) {
   auto run = SelectedRun::make(reader, options.selection);
   if (!run) return std::unexpected(run.error());
-  if (auto any = check_any(**run, options); !any) return any;
+  Metric metric = options.metric.value_or(default_metric(reader.contents()));
+  if (auto fits = check_heap(reader.contents(), options.format, metric); !fits) return fits;
+  if (auto fits = check_metric(options); !fits) return fits;
+  auto rows = sum_up(**run);
+  if (!rows) return std::unexpected(rows.error());
+  if (auto any = check_any(**run, *rows, options); !any) return any;
   auto output = Output::create(path);
   if (!output) return std::unexpected(output.error());
-  if (auto done = write(**run, options, *output); !done) return done;
+  if (auto done = write(**run, *rows, options, *output); !done) return done;
   return output->commit();
 }
 
@@ -248,11 +247,10 @@ Result<std::vector<std::string>> export_by_process(const run::Reader& reader,
   auto rows = sum_up(**all);
   if (!rows) return std::unexpected(rows.error());
   std::set<model::ProcessId> wanted;
-  Metric heap_or_wall = default_metric(reader.contents()) == Metric::cpu
-                            ? Metric::wall
-                            : default_metric(reader.contents());
+  Metric shown = options.metric.value_or(default_metric(reader.contents()));
+  if (shown == Metric::cpu && !shows_one(options)) shown = Metric::wall;
   for (const TotalRow& row : *rows) {
-    if (row.of(options.metric.value_or(heap_or_wall)) > 0) {
+    if (row.of(shown) > 0) {
       wanted.insert((*all)->thread(row.thread).process);
     }
   }

@@ -1,7 +1,8 @@
 // export_run: a run, or a part of it, in the form that another tool opens.
 //
 // In: a Reader and what to export; out: one file, whole or not at all, or one file per process.
-// Threads: none of its own. Failures: the Reader's, the selection's, the file system's.
+// Threads: none of its own. Failures: the Reader's, the selection's, the file system's; a metric of
+// which the run or the selection holds nothing.
 #pragma once
 
 #include <optional>
@@ -49,8 +50,8 @@ struct ExportOptions {
 Result<void> export_run(const run::Reader& reader, const ExportOptions& options,
                         const std::string& path);
 
-// One file per process with any value, named after its role, into an existing directory. Gives the
-// paths written back.
+// One file per process with any value of the metric, named after its role, into an existing
+// directory. Gives the paths written back.
 Result<std::vector<std::string>> export_by_process(const run::Reader& reader,
                                                    const ExportOptions& options,
                                                    const std::string& directory,

@@ -35,6 +35,55 @@ TEST_F(ExportChoice, ASelectionThatMatchesNothingIsAnErrorAndWritesNothing) {
   }
 }
 
+TEST_F(ExportChoice, AMetricThatTheRunDoesNotHoldIsAnErrorAndWritesNothing) {
+  analysis::FakeRun busy;
+  busy.edit().info.window_end_ns = kNsPerSecond;
+  model::ThreadId thread = busy.add_thread(busy.add_process(1, "/opt/server"), 1, "server");
+  busy.add_samples(thread, busy.stack({"main", "work"}), 10, 10 * kNsPerMs);
+  busy.add_wait(thread, busy.stack({"main", "k:hrtimer_nanosleep"}), 0, kNsPerMs);
+  auto error_of = [&](Format format, std::optional<Metric> metric) {
+    ExportOptions options;
+    options.format = format;
+    options.metric = metric;
+    auto done = export_run(busy, options, scratch_.file("out"));
+    EXPECT_FALSE(std::filesystem::exists(scratch_.file("out")) && !done) << format_name(format);
+    std::filesystem::remove(scratch_.file("out"));
+    return done ? "" : done.error().what + " | " + done.error().remedy;
+  };
+  using ::testing::AllOf, ::testing::HasSubstr;
+  for (Format format : {Format::folded, Format::svg, Format::pprof, Format::speedscope,
+                        Format::perf_script, Format::by_second}) {
+    EXPECT_THAT(error_of(format, Metric::lock),
+                AllOf(HasSubstr("no wait of the run is for a lock"), HasSubstr("assay record")));
+    EXPECT_THAT(error_of(format, Metric::runqueue), HasSubstr("waited for a CPU"));
+    EXPECT_EQ(error_of(format, Metric::wall), "") << "it knows of waits";
+  }
+  busy.edit().facts.push_back({"import", "waits", "absent"});
+  EXPECT_THAT(error_of(Format::svg, Metric::wall), HasSubstr("would be CPU time alone"));
+  analysis::FakeRun nothing;
+  nothing.edit().info.window_end_ns = kNsPerSecond;
+  ExportOptions options;
+  EXPECT_THAT(export_run(nothing, options, scratch_.file("out")).error().what,
+              HasSubstr("no on-CPU samples"));
+}
+
+TEST_F(ExportChoice, FilesByProcessAreOnlyOfThoseWithTheMetric) {
+  analysis::FakeRun run;
+  run.edit().info.window_end_ns = kNsPerSecond;
+  model::ThreadId works = run.add_thread(run.add_process(1, "/opt/busy"), 1, "busy");
+  model::ThreadId waits = run.add_thread(run.add_process(2, "/opt/idle"), 2, "idle");
+  run.add_samples(works, run.stack({"main", "work"}), 10, 10 * kNsPerMs);
+  run.add_wait(waits, run.stack({"main", "k:ep_poll"}), 0, kNsPerMs);
+  ExportOptions options;  // folded, of CPU time
+  auto paths = export_by_process(run, options, scratch_.path(), ".folded");
+  ASSERT_TRUE(paths) << paths.error().text();
+  EXPECT_EQ(*paths, std::vector{scratch_.file("main.folded")});
+  options.format = Format::pprof;  // holds both
+  paths = export_by_process(run, options, scratch_.path(), ".pb.gz");
+  ASSERT_TRUE(paths) << paths.error().text();
+  EXPECT_EQ(paths->size(), 2u);
+}
+
 TEST_F(ExportChoice, TablesAreSortedByTheMetric) {
   std::string cpu = exported(server_, Format::tsv),
               off = exported(server_, Format::tsv, Metric::off);
