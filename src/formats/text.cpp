@@ -40,8 +40,7 @@ bool is_harmful(uint32_t code) {
   return control || direction || (code & 0xfffe) == 0xfffe || code == 0xfeff;
 }
 
-constexpr const char* kXmlSpecial = "&<>\"'";
-
+// Empty: stands for itself.
 std::string_view xml_escape(char c) {
   switch (c) {
     case '&':
@@ -52,8 +51,10 @@ std::string_view xml_escape(char c) {
       return "&gt;";
     case '"':
       return "&quot;";
-    default:
+    case '\'':
       return "&#39;";
+    default:
+      return {};
   }
 }
 
@@ -95,10 +96,11 @@ std::string xml_text(std::string_view text, size_t most_characters) {
   std::string clean = clean_text(text, most_characters);
   std::string escaped;
   size_t begin = 0;
-  for (size_t at = clean.find_first_of(kXmlSpecial); at != clean.npos;
-       at = clean.find_first_of(kXmlSpecial, begin)) {
+  for (size_t at = 0; at < clean.size(); ++at) {
+    std::string_view instead = xml_escape(clean[at]);
+    if (instead.empty()) continue;
     escaped.append(clean, begin, at - begin);
-    escaped += xml_escape(clean[at]);
+    escaped += instead;
     begin = at + 1;
   }
   return escaped.empty() ? clean : escaped.append(clean, begin);

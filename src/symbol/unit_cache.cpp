@@ -162,6 +162,12 @@ std::optional<std::string> UnitCache::read(const Part& part) const {
   return bytes;
 }
 
+// Making one takes as long as a small part takes to unpack.
+ZSTD_DCtx* UnitCache::unpacker() {
+  if (unpacker_ == nullptr) unpacker_.reset(::ZSTD_createDCtx());
+  return unpacker_.get();
+}
+
 std::optional<std::string> UnitCache::load(uint64_t key) {
   auto it = parts_.find(key);
   if (it == parts_.end()) return std::nullopt;
@@ -169,8 +175,12 @@ std::optional<std::string> UnitCache::load(uint64_t key) {
   unsigned long long size = packed ? ::ZSTD_getFrameContentSize(packed->data(), packed->size()) : 0;
   if (packed && size != ZSTD_CONTENTSIZE_ERROR && size != ZSTD_CONTENTSIZE_UNKNOWN &&
       size <= kMaxPartBytes) {
-    std::string out(size, '\0');
-    size_t got = ::ZSTD_decompress(out.data(), out.size(), packed->data(), packed->size());
+    std::string out;
+    size_t got = 0;
+    out.resize_and_overwrite(size, [&](char* to, size_t room) {
+      got = ::ZSTD_decompressDCtx(unpacker(), to, room, packed->data(), packed->size());
+      return room;
+    });
     if (!::ZSTD_isError(got) && got == size) return out;
   }
   parts_.erase(it);  // damaged: it will be built again

@@ -11,10 +11,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
+
+#include <zstd.h>
 
 #include "base/unique_fd.h"
 #include "symbol/dwarf/unit_table.h"
@@ -59,6 +62,7 @@ class UnitCache {
   void open();
   std::optional<std::string> read(const Part& part) const;
   std::optional<std::string> load(uint64_t key);
+  ZSTD_DCtx* unpacker();
   void add(uint64_t key, std::string_view bytes);
 
   static constexpr uint64_t kIndexKey = uint64_t{1} << 32;
@@ -70,6 +74,7 @@ class UnitCache {
   UniqueFd fd_;
   std::unordered_map<uint64_t, Part> parts_;  // by unit number or kIndexKey
   bool changed_ = false;
+  std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> unpacker_{nullptr, ::ZSTD_freeDCtx};
 };
 
 // A table as bytes and back; nothing when the bytes are no table whose references all hold.

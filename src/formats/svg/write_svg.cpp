@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include <fmt/compile.h>
+
 #include "base/units.h"
 #include "formats/svg/layout.h"
 #include "formats/svg/page.h"
@@ -103,27 +105,65 @@ class Picture {
   // A gap beside its neighbour, where there is room for one.
   static double drawn_width(double width) { return width > 2 ? width - 0.6 : std::max(0.2, width); }
 
-  // As much of the name as fits; less of it in steps that a person would choose.
-  static std::string fitted(const std::string& full, const std::string& brief, double width,
-                            bool group) {
-    auto room = static_cast<long>((width - 7) / (group ? kGroupCharacter : kCharacter));
-    if (room < 3) return "";
-    auto characters = static_cast<size_t>(room);
-    if (character_count(full) <= characters) return full;
-    if (character_count(brief) <= characters) return brief;
-    return clean_text(brief, characters - 1);
+  // What all boxes of a label show, clean; what is named xml is escaped as well.
+  struct Names {
+    std::string full, brief;
+    std::string full_xml, place_xml;
+    std::string brief_xml;  // an attribute; empty where it is the full one
+    std::string colour;     // empty: of the change
+    bool known = false;
+  };
+
+  const Names& names_of(const FlameNode& node) {
+    if (node.label >= names_.size()) names_.resize(node.label + size_t{1});
+    Names& names = names_[node.label];
+    if (!names.known) names = make_names(tree_.label_of(node));
+    return names;
   }
 
-  std::string details(const FlameNode& node, const FlameLabel& label) const {
+  Names make_names(const FlameLabel& label) const {
+    Names names;
+    names.known = true;
+    bool group = label.kind == FrameKind::group;
+    names.full = clean_text(group ? label.name : model::fold_name(label.name), 300);
+    names.brief =
+        group ? names.full : clean_text(without_anonymous(model::short_name(label.name)), 300);
+    if (names.full.empty()) names.full = names.brief = "[unnamed]";
+    if (names.brief.empty()) names.brief = names.full;
+    names.full_xml = xml_text(names.full);
+    names.place_xml = xml_text(place(label));
+    if (!names.place_xml.empty()) names.place_xml += '\n';
+    if (names.brief != names.full) {
+      names.brief_xml = fmt::format(" data-n=\"{}\"", xml_text(names.brief));
+    }
+    bool of_change = options_.tested || (options_.differential && !group);
+    if (!of_change) names.colour = frame_colour(label.kind, label.name, metric_);
+    return names;
+  }
+
+  // Module, file and line, as far as they are known.
+  static std::string place(const FlameLabel& label) {
     std::string text;
     if (!label.file.empty()) {
       text = clean_text(label.file, 120);
       if (label.line > 0) text += fmt::format(":{}", label.line);
     }
-    if (!label.module.empty()) {
-      text = clean_text(label.module, 80) + (text.empty() ? "" : " · ") + text;
-    }
-    if (!text.empty()) text += '\n';
+    if (label.module.empty()) return text;
+    return clean_text(label.module, 80) + (text.empty() ? "" : " · ") + text;
+  }
+
+  // As much of the name as fits; less of it in steps that a person would choose.
+  static std::string fitted_xml(const Names& names, double width, bool group) {
+    auto room = static_cast<long>((width - 7) / (group ? kGroupCharacter : kCharacter));
+    if (room < 3) return "";
+    auto characters = static_cast<size_t>(room);
+    if (character_count(names.full) <= characters) return names.full_xml;
+    bool whole = character_count(names.brief) <= characters;
+    return xml_text(whole ? names.brief : clean_text(names.brief, characters - 1));
+  }
+
+  std::string details(const FlameNode& node) const {
+    std::string text;
     double now = share(node.total, nodes_[0].total);
     if (!options_.differential) {
       text += fmt::format("{} · {} of all", amount(node.total, metric_), percent(now));
@@ -164,29 +204,25 @@ class Picture {
 
   void frame(const FlameBox& box) {
     const FlameNode& node = nodes_[box.node];
-    const FlameLabel& label = tree_.label_of(node);
-    bool group = label.kind == FrameKind::group;
-    std::string full = clean_text(group ? label.name : model::fold_name(label.name), 300);
-    std::string brief =
-        group ? full : clean_text(without_anonymous(model::short_name(label.name)), 300);
-    if (full.empty()) full = brief = "[unnamed]";
-    if (brief.empty()) brief = full;
+    bool group = tree_.label_of(node).kind == FrameKind::group;
+    const Names& names = names_of(node);
     double x = kMargin + box.start * kInner, width = box.width * kInner;
     double y = kTop + (options_.icicle ? box.depth : layout_.depth - 1 - box.depth) * kRow;
-    std::string classes = group ? "f g" : "f";
-    if (options_.differential && node.total == 0 && width > 5) classes += " gone";
-    std::string colour = options_.tested ? tested_colour(node)
-                         : options_.differential && !group
-                             ? change_colour(change(node) / largest_change_)
-                             : frame_colour(label.kind, label.name, metric_);
-    output_.write(fmt::format(
-        "<g class=\"{}\" data-s=\"{:.9g}\" data-w=\"{:.9g}\" data-d=\"{}\"{}><title>{}\n{}</title>"
-        "<rect x=\"{:.2f}\" y=\"{:.0f}\" width=\"{:.2f}\" height=\"{}\" rx=\"2\" fill=\"{}\"/>"
-        "<text x=\"{:.2f}\" y=\"{:.0f}\">{}</text></g>\n",
-        classes, box.start, box.width, box.depth,
-        brief == full ? "" : fmt::format(" data-n=\"{}\"", xml_text(brief)), xml_text(full),
-        xml_text_lines(details(node, label)), x, y, drawn_width(width), kRow - 1, colour, x + 4,
-        y + kRow - 6, xml_text(fitted(full, brief, width, group))));
+    bool gone = options_.differential && node.total == 0 && width > 5;
+    std::string colour = !names.colour.empty() ? names.colour
+                         : options_.tested     ? tested_colour(node)
+                                               : change_colour(change(node) / largest_change_);
+    box_text_.clear();
+    fmt::format_to(
+        std::back_inserter(box_text_),
+        FMT_COMPILE(
+            "<g class=\"f{}{}\" data-s=\"{:.9g}\" data-w=\"{:.9g}\" data-d=\"{}\"{}><title>{}\n{}{}"
+            "</title><rect x=\"{:.2f}\" y=\"{:.0f}\" width=\"{:.2f}\" height=\"{}\" rx=\"2\" "
+            "fill=\"{}\"/><text x=\"{:.2f}\" y=\"{:.0f}\">{}</text></g>\n"),
+        group ? " g" : "", gone ? " gone" : "", box.start, box.width, box.depth, names.brief_xml,
+        names.full_xml, names.place_xml, xml_text_lines(details(node)), x, y, drawn_width(width),
+        kRow - 1, colour, x + 4, y + kRow - 6, fitted_xml(names, width, group));
+    output_.write({box_text_.data(), box_text_.size()});
   }
 
   // details() is clean already; its line ends are ours.
@@ -257,6 +293,8 @@ class Picture {
   Output& output_;
   FlameLayout layout_;
   double largest_change_ = 0;
+  std::vector<Names> names_;  // by label, made when first asked for
+  fmt::memory_buffer box_text_;
 };
 
 }  // namespace
