@@ -1,5 +1,6 @@
 #include "inject/inproc/cpu_profiler.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 
@@ -13,6 +14,7 @@
 #include "inject/inproc/own_threads.h"
 #include "inject/inproc/profiling_signal.h"
 #include "inject/inproc/thread_timers.h"
+#include "inject/inproc/young_threads.h"
 
 namespace assay::inproc {
 namespace {
@@ -20,10 +22,13 @@ namespace {
 constexpr uint32_t kRowsLog2 = 16;
 constexpr uint32_t kFrameWords = 4 << 20;
 constexpr uint64_t kMaxEvents = 1 << 20;
-// A timer that ran on while its signal was blocked says how often; that time was spent elsewhere.
-constexpr int kMaxOverrun = 4;
+// A timer says how often it was due until its signal was seen: once and some, by the kernel's tick.
+// More often than a few ticks explain, the signal was blocked, and that time was spent elsewhere.
+constexpr int64_t kMinMostSamples = 4;
 constexpr int64_t kScanMs = 100;
 constexpr int kDrainMs = 2000;
+// A timer that is due at every tick, however little the thread has run since the last.
+constexpr Rhythm kEveryTick{1, 1'000};
 
 enum class Phase { idle, running, stopped };
 
@@ -44,7 +49,7 @@ ThreadTimers timers;
 std::atomic<SampleTable*> target;
 std::atomic<CpuEvent*> target_events;
 std::atomic<uint64_t> event_count;
-std::atomic<int64_t> target_period_ns;
+std::atomic<int64_t> target_period_ns, most_samples;
 std::atomic<uint32_t> in_flight;
 
 // Where a handler puts its stack: alternate signal stacks are small (8 KiB in Rust's threads, of
@@ -65,16 +70,26 @@ Scratch* take_scratch() {
   return nullptr;
 }
 
-void take_sample(SampleTable& table, const siginfo_t& info, const void* context) {
+// How many samples the thread that was interrupted is to give here.
+int64_t samples_due(SampleTable& table, const siginfo_t& info) {
+  if (YoungTick tick = young_tick(); tick.is_young) {
+    int64_t period_ns = target_period_ns.load(std::memory_order_relaxed);
+    auto phase_ns = static_cast<int64_t>(tick.random % static_cast<uint64_t>(period_ns));
+    if (tick.is_grown && set_rhythm(tick.timer, {1 + phase_ns, period_ns})) end_youth();
+    return tick.samples;
+  }
+  int64_t count = 1 + (info.si_overrun > 0 ? info.si_overrun : 0);
+  int64_t most = most_samples.load(std::memory_order_relaxed);
+  if (count <= most) return count;
+  table.count_dropped(static_cast<uint64_t>(count - most));
+  return most;
+}
+
+void take_samples(SampleTable& table, int64_t count, const void* context) {
   Scratch* scratch = take_scratch();
-  if (scratch == nullptr) return table.count_dropped(1);
+  if (scratch == nullptr) return table.count_dropped(static_cast<uint64_t>(count));
   uintptr_t* pcs = scratch->pcs;
   uint32_t frames = inject::walk_interrupted(context, pcs, kMaxCpuFrames).frames;
-  int64_t count = 1 + (info.si_overrun > 0 ? info.si_overrun : 0);
-  if (count > kMaxOverrun) {
-    table.count_dropped(static_cast<uint64_t>(count - kMaxOverrun));
-    count = kMaxOverrun;
-  }
   int64_t period_ns = target_period_ns.load(std::memory_order_relaxed);
   uint32_t row = table.add(pcs, frames, current_label(), 0, count, count * period_ns);
   scratch->taken.store(false, std::memory_order_release);
@@ -91,6 +106,7 @@ void drain() {
 
 int64_t scan() {
   if (target.load() == nullptr) return kNever;
+  inject::prepare_stack_walk();  // what the main thread could not learn
   int64_t before = monotonic_ns();
   timers.cover_all();
   int64_t took_ms = (monotonic_ns() - before) / 1'000'000;
@@ -117,7 +133,8 @@ const char* prepare(const CpuPlan& plan) {
 void on_cpu_timer(const siginfo_t& info, const void* context) {
   in_flight.fetch_add(1);
   SampleTable* table = target.load();
-  if (table != nullptr) take_sample(*table, info, context);
+  int64_t count = table == nullptr ? 0 : samples_due(*table, info);
+  if (count > 0) take_samples(*table, count, context);
   in_flight.fetch_sub(1);
 }
 
@@ -134,7 +151,9 @@ const char* start_cpu_profile(const CpuPlan& plan) {
   session.time_ns = unix_time_ns();
   session.start_ns = monotonic_ns();
   target_period_ns = session.period_ns;
+  most_samples = std::max(kMinMostSamples, kMaxTicks * kernel_tick_ns() / session.period_ns);
   target_events = plan.events ? session.event_room : nullptr;
+  start_young_threads(session.period_ns);
   target.store(&session.table);
   if (!timers.start({session.plan.signal, session.period_ns, plan.wall_clock})) {
     target.store(nullptr);
@@ -150,9 +169,10 @@ bool stop_cpu_profile(CpuResult& result) {
   if (phase != Phase::running) return false;
   result.threads = timers.covered();
   result.refused = timers.refused();
-  timers.stop();
+  // In this order: a handler may set its thread's timer anew, which must not be another's by then.
   target.store(nullptr);
   drain();
+  timers.stop();
   phase = Phase::stopped;
   result.table = &session.table;
   result.events = session.plan.events ? session.event_room : nullptr;
@@ -161,7 +181,8 @@ bool stop_cpu_profile(CpuResult& result) {
   result.period_ns = session.period_ns;
   result.time_ns = session.time_ns;
   result.duration_ns = monotonic_ns() - session.start_ns;
-  result.lost = session.table.dropped();
+  result.lost =
+      session.table.dropped() + static_cast<uint64_t>(unseen_young_ns() / session.period_ns);
   result.signal = session.plan.signal;
   return true;
 }
@@ -176,7 +197,26 @@ bool cpu_profile_runs() {
 }
 
 void cpu_profile_new_thread() {
-  if (cpu_profile_runs()) timers.cover(current_tid());
+  if (!cpu_profile_runs()) return;
+  inject::prepare_stack_walk();
+  if (session.plan.wall_clock) {
+    timers.cover(current_tid());
+    return;
+  }
+  enter_young_thread();
+  int timer = timers.cover(current_tid(), kEveryTick);
+  if (timer == ThreadTimers::kNoTimer)
+    end_youth();  // counted among the refused
+  else
+    set_young_timer(timer);
+}
+
+void cpu_profile_end_thread() {
+  if (!cpu_profile_runs()) return;
+  sigset_t blocked;
+  pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+  leave_young_thread(sigismember(&blocked, session.plan.signal) == 1);
+  timers.uncover(current_tid());
 }
 
 void cpu_profile_forget() {

@@ -1,7 +1,8 @@
 // The CPU profiler: where the threads of this process spend their CPU time.
 //
 // Every thread has a timer on its own CPU clock; its signal's handler walks the stack it
-// interrupted and adds it to a table. The handler neither locks nor allocates and keeps errno. One
+// interrupted and adds it to a table. Threads that begin meanwhile are first looked at as
+// young_threads.h says. The handler neither locks nor allocates and keeps errno. One
 // profile at a time. start/stop are called from any thread, not from signal handlers; they never
 // fail loudly: a sentence says why a profile could not start. A host that handles SIGPROF itself
 // keeps it: a real-time signal is used instead. The handler stays installed after a profile, for
@@ -52,8 +53,9 @@ bool stop_cpu_profile(CpuResult& result);
 void finish_cpu_profile();
 bool cpu_profile_runs();
 
-// From a thread that has just begun (the pthread_create hook).
+// From a thread that has just begun (the pthread_create hook), and from one that ends.
 void cpu_profile_new_thread();
+void cpu_profile_end_thread();
 void cpu_profile_forget();  // in a forked child
 
 // The samples as a profile in `arena`. False: no memory.

@@ -12,7 +12,6 @@
 namespace assay::inproc {
 namespace {
 
-constexpr int kNoTimer = -1;
 constexpr int kTimerTag = 0x61737361;  // in si_value: this signal is ours
 
 // The kernel's number for the CPU clock of a thread (CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED).
@@ -20,24 +19,36 @@ clockid_t cpu_clock_of(int tid) {
   return static_cast<clockid_t>(~static_cast<unsigned>(tid) << 3 | 6);
 }
 
-int make_timer(int tid, const TimerPlan& plan, int64_t first_ns) {
+timespec to_timespec(int64_t ns) {
+  return {ns / 1'000'000'000, ns % 1'000'000'000};
+}
+
+int make_timer(int tid, const TimerPlan& plan, const Rhythm& rhythm) {
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = plan.signal;
   event.sigev_value.sival_int = kTimerTag;
   event._sigev_un._tid = tid;
-  int timer = kNoTimer;
+  int timer = ThreadTimers::kNoTimer;
   clockid_t clock = plan.wall_clock ? CLOCK_MONOTONIC : cpu_clock_of(tid);
-  if (syscall(SYS_timer_create, clock, &event, &timer) != 0) return kNoTimer;
-  itimerspec spec{};
-  spec.it_interval = {plan.period_ns / 1'000'000'000, plan.period_ns % 1'000'000'000};
-  spec.it_value = {first_ns / 1'000'000'000, first_ns % 1'000'000'000};
-  if (syscall(SYS_timer_settime, timer, 0, &spec, nullptr) == 0) return timer;
+  if (syscall(SYS_timer_create, clock, &event, &timer) != 0) return ThreadTimers::kNoTimer;
+  if (set_rhythm(timer, rhythm)) return timer;
   syscall(SYS_timer_delete, timer);
-  return kNoTimer;
+  return ThreadTimers::kNoTimer;
 }
 
 }  // namespace
+
+int64_t kernel_tick_ns() {
+  timespec tick{};
+  clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+  return tick.tv_sec * 1'000'000'000 + tick.tv_nsec;
+}
+
+bool set_rhythm(int timer, const Rhythm& rhythm) {
+  itimerspec spec{to_timespec(rhythm.every_ns), to_timespec(rhythm.first_ns)};
+  return syscall(SYS_timer_settime, timer, 0, &spec, nullptr) == 0;
+}
 
 bool ThreadTimers::start(const TimerPlan& plan) {
   {
@@ -46,7 +57,7 @@ bool ThreadTimers::start(const TimerPlan& plan) {
     entries_ = static_cast<Entry*>(map_pages(kSlots * sizeof(Entry)));
     if (entries_ == nullptr) return false;
     plan_ = plan;
-    count_ = refused_ = 0;
+    count_ = covered_ = refused_ = 0;
     random_ = static_cast<uint32_t>(monotonic_ns()) | 1;
     running_ = true;
   }
@@ -63,29 +74,48 @@ void ThreadTimers::stop() {
       syscall(SYS_timer_delete, entries_[i].timer);
 }
 
+uint32_t ThreadTimers::slot_of(int tid) {
+  return static_cast<uint32_t>(tid) * 2654435761U % kSlots;
+}
+
 ThreadTimers::Entry* ThreadTimers::find(int tid) {
-  uint32_t slot = static_cast<uint32_t>(tid) * 2654435761U % kSlots;
+  uint32_t slot = slot_of(tid);
   while (entries_[slot].tid != 0 && entries_[slot].tid != tid) slot = (slot + 1) % kSlots;
   return &entries_[slot];
 }
 
-void ThreadTimers::add(int tid) {
-  Entry* entry = find(tid);
-  if (entry->tid == tid) {
-    entry->round = round_;
-    return;
-  }
+// Threads that start together must not tick together.
+Rhythm ThreadTimers::draw_rhythm() {
+  random_ = random_ * 1664525 + 1013904223;
+  auto phase_ns =
+      static_cast<int64_t>(random_ / 4294967296.0 * static_cast<double>(plan_.period_ns));
+  return {1 + phase_ns, plan_.period_ns};
+}
+
+void ThreadTimers::add(int tid, const Rhythm& rhythm) {
   if (count_ >= kMaxThreads) {
     ++refused_;
     return;
   }
-  // Threads that start together must not tick together.
-  random_ = random_ * 1664525 + 1013904223;
-  int64_t first_ns =
-      1 + static_cast<int64_t>(random_ / 4294967296.0 * static_cast<double>(plan_.period_ns));
-  *entry = {tid, make_timer(tid, plan_, first_ns), round_};
+  Entry* entry = find(tid);
+  *entry = {tid, make_timer(tid, plan_, rhythm), round_};
   ++count_;
+  ++covered_;
   if (entry->timer == kNoTimer) ++refused_;
+}
+
+// Entries behind it move up, so that a search that passed over it still finds them.
+void ThreadTimers::remove(Entry* entry) {
+  if (entry->timer != kNoTimer) syscall(SYS_timer_delete, entry->timer);
+  --count_;
+  auto hole = static_cast<uint32_t>(entry - entries_);
+  for (uint32_t at = (hole + 1) % kSlots; entries_[at].tid != 0; at = (at + 1) % kSlots) {
+    uint32_t home = slot_of(entries_[at].tid);
+    if ((at - home) % kSlots < (at - hole) % kSlots) continue;
+    entries_[hole] = entries_[at];
+    hole = at;
+  }
+  entries_[hole] = {};
 }
 
 // Drops the timers of threads that the last round did not see. The table is made anew, which keeps
@@ -112,36 +142,54 @@ void ThreadTimers::sweep() {
   unmap_pages(old, kSlots * sizeof(Entry));
 }
 
+void ThreadTimers::see(int tid) {
+  if (is_own_thread(tid)) return;
+  Entry* entry = find(tid);
+  if (entry->tid == tid)
+    entry->round = round_;
+  else
+    add(tid, draw_rhythm());
+}
+
 void ThreadTimers::cover_all() {
   Hold hold(lock_);
   if (!running_) return;
   ++round_;
   bool listed = for_each_thread(
-      [](int tid, void* self) {
-        if (!is_own_thread(tid)) static_cast<ThreadTimers*>(self)->add(tid);
-      },
-      this);
+      [](int tid, void* self) { static_cast<ThreadTimers*>(self)->see(tid); }, this);
   if (listed) sweep();
 }
 
-void ThreadTimers::cover(int tid) {
+int ThreadTimers::replace(int tid, const Rhythm& rhythm) {
+  // Seen already, or the number of a thread that ended is in use again: that one's timer runs by a
+  // clock that stands still.
+  Entry* entry = find(tid);
+  if (entry->tid == tid) remove(entry);
+  add(tid, rhythm);
+  entry = find(tid);
+  return entry->tid == tid ? entry->timer : kNoTimer;
+}
+
+int ThreadTimers::cover(int tid) {
+  Hold hold(lock_);
+  return running_ ? replace(tid, draw_rhythm()) : kNoTimer;
+}
+
+int ThreadTimers::cover(int tid, const Rhythm& rhythm) {
+  Hold hold(lock_);
+  return running_ ? replace(tid, rhythm) : kNoTimer;
+}
+
+void ThreadTimers::uncover(int tid) {
   Hold hold(lock_);
   if (!running_) return;
   Entry* entry = find(tid);
-  if (entry->tid == tid) {
-    // The number of a thread that ended is in use again: its timer runs by a clock that stands
-    // still.
-    if (entry->timer != kNoTimer) syscall(SYS_timer_delete, entry->timer);
-    entry->timer = make_timer(tid, plan_, plan_.period_ns / 2 + 1);
-    entry->round = round_;
-    return;
-  }
-  add(tid);
+  if (entry->tid == tid) remove(entry);
 }
 
 uint32_t ThreadTimers::covered() {
   Hold hold(lock_);
-  return count_;
+  return covered_;
 }
 
 uint32_t ThreadTimers::refused() {

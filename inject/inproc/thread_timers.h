@@ -2,8 +2,9 @@
 // thread.
 //
 // Threads need not cooperate: a timer is made for any thread id. cover_all() covers what runs now
-// and drops timers of threads that ended; cover() covers one new thread. Internally locked; not for
-// signal handlers. Failures: a thread whose timer the system refuses is counted in refused().
+// and drops timers of threads that ended; cover() and uncover() are for a thread that begins and
+// ends. Internally locked; not for signal handlers, but for set_rhythm. Failures: a thread whose
+// timer the system refuses is counted in refused().
 #pragma once
 
 #include <cstdint>
@@ -20,13 +21,32 @@ struct TimerPlan {
   bool wall_clock = false;  // every thread by the clock on the wall, else by its own CPU time
 };
 
+// The kernel looks at CPU timers at its own tick. A thread uses a tick's time between two of them,
+// or up to kMaxTicks where a virtual machine pauses; who used more had the signal blocked.
+int64_t kernel_tick_ns();
+inline constexpr int64_t kMaxTicks = 10;
+
+// When a timer fires: after `first_ns`, then every `every_ns`.
+struct Rhythm {
+  int64_t first_ns, every_ns;
+};
+
+// Of a timer that cover() returned. Async-signal-safe; false: it is gone.
+bool set_rhythm(int timer, const Rhythm& rhythm);
+
 class ThreadTimers {
  public:
+  static constexpr int kNoTimer = -1;
+
   bool start(const TimerPlan& plan);  // false: no memory
   void stop();  // afterwards no timer fires; signals on their way may still arrive
   void cover_all();
-  void cover(int tid);
-  uint32_t covered();
+  // A thread that has just begun, by the plan's period or with a rhythm of its own; the kernel's
+  // number of its timer, or kNoTimer.
+  int cover(int tid);
+  int cover(int tid, const Rhythm& rhythm);
+  void uncover(int tid);
+  uint32_t covered();  // ever, with those refused
   uint32_t refused();
   void forget();  // in a forked child: timers do not come along
 
@@ -36,8 +56,13 @@ class ThreadTimers {
     int timer;
     uint32_t round;
   };
+  static uint32_t slot_of(int tid);
   Entry* find(int tid);
-  void add(int tid);
+  void see(int tid);
+  void add(int tid, const Rhythm& rhythm);
+  int replace(int tid, const Rhythm& rhythm);
+  void remove(Entry* entry);
+  Rhythm draw_rhythm();
   void sweep();
 
   static constexpr uint32_t kSlots = 1 << 15;
@@ -46,7 +71,7 @@ class ThreadTimers {
   TimerPlan plan_;
   bool running_ = false;
   Entry* entries_ = nullptr;
-  uint32_t count_ = 0, refused_ = 0, round_ = 0, random_ = 0;
+  uint32_t count_ = 0, covered_ = 0, refused_ = 0, round_ = 0, random_ = 0;
 };
 
 }  // namespace assay::inproc

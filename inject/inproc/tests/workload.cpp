@@ -136,7 +136,8 @@ int main(int argc, char** argv) {
   done = true;
   sem_post(&turnstile);
   for (std::thread& worker : workers) worker.join();
-  if (child > 0) waitpid(child, nullptr, 0);
+  int child_status = 0;
+  if (child > 0) waitpid(child, &child_status, 0);
   std::printf("kept %zu\n", kept.size());
-  return 0;
+  return child_status == 0 ? 0 : 1;
 }
