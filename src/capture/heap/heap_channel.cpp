@@ -38,11 +38,12 @@ T word_at(std::span<const uint64_t> copy, size_t byte) {
 
 void fill_header(HeapChannelHeader& header, uint64_t ring_bytes, uint64_t rate_bytes,
                  inject::HeapMode mode) {
-  header.magic = inject::kHeapChannelMagic;
   header.version = inject::kHeapChannelVersion;
   header.ring_bytes = ring_bytes;
   header.rate_bytes.store(std::max<uint64_t>(rate_bytes, 1));
   header.mode.store(static_cast<uint32_t>(mode));
+  // Last: a child of the target may look at it meanwhile.
+  std::atomic_ref(header.magic).store(inject::kHeapChannelMagic, std::memory_order_release);
 }
 
 }  // namespace
@@ -181,25 +182,28 @@ Result<void> HeapChannel::prepare(int memory, uint64_t ring_bytes, uint64_t rate
   // The target must not be able to take pages away from under a reader.
   if (fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
     return fail_errno("cannot seal the memory to share with the target");
-  void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-  if (at == MAP_FAILED) return fail_errno("cannot map the memory to share with the target");
-  auto* header = static_cast<HeapChannelHeader*>(at);
-  fill_header(*header, ring_bytes, rate_bytes, inject::HeapMode::off);
-  header->child_channels = kChildChannels;
-  for (uint32_t i = 0; i < kChildChannels; ++i) {
-    fill_header(*reinterpret_cast<HeapChannelHeader*>(static_cast<std::byte*>(at) + children_at +
-                                                      i * inject::kChildChannelBytes),
-                inject::kChildRingBytes, rate_bytes, inject::HeapMode::sampling);
-  }
-  munmap(at, size);
+  HeapChannelHeader header{};
+  fill_header(header, ring_bytes, rate_bytes, inject::HeapMode::off);
+  header.child_channels = kChildChannels;
+  if (pwrite(memory, &header, sizeof header, 0) != sizeof header)
+    return fail_errno("cannot write the memory to share with the target");
   return {};
+}
+
+void HeapChannel::open_for_children() {
+  for (uint32_t i = 0; i < child_count(); ++i) {
+    fill_header(child(i), inject::kChildRingBytes, header().rate_bytes.load(),
+                inject::HeapMode::sampling);
+  }
 }
 
 Result<std::unique_ptr<HeapChannel>> HeapChannel::create_in(UniqueFd memory, uint64_t ring_bytes,
                                                             uint64_t rate_bytes) {
   if (auto made = prepare(memory.get(), ring_bytes, rate_bytes); !made)
     return std::unexpected(made.error());
-  return adopt(std::move(memory), "the memory to share with the target");
+  auto channel = adopt(std::move(memory), "the memory to share with the target");
+  if (channel) (*channel)->open_for_children();
+  return channel;
 }
 
 HeapChannel::HeapChannel(UniqueFd fd, uint64_t offset, std::span<std::byte> memory,

@@ -101,9 +101,11 @@ class HeapChannel {
   // The same of a file that is open; `name` is for messages.
   static Result<std::unique_ptr<HeapChannel>> adopt(UniqueFd file, const std::string& name);
   // Makes an empty memfd of the target's, opened through its descriptors in /proc, into a channel
-  // with kChildChannels behind it.
+  // with room for kChildChannels behind it. Quick: a thread of the target is held meanwhile.
   static Result<void> prepare(int memory, uint64_t ring_bytes, uint64_t rate_bytes);
-  // prepare() and adopt() in one.
+  // From here on children that the target forks find channels; before, they go without.
+  void open_for_children();
+  // prepare(), adopt() and open_for_children() in one.
   static Result<std::unique_ptr<HeapChannel>> create_in(UniqueFd memory, uint64_t ring_bytes,
                                                         uint64_t rate_bytes);
   ~HeapChannel();

@@ -12,6 +12,8 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+#include "os/mapping_lookup.h"
+
 namespace assay::capture {
 namespace {
 
@@ -116,23 +118,21 @@ void HijackedThread::hurry() {
 // other stack pointers may lie what a coroutine's stack was cut out of. The library's own stacks
 // are mappings with a guard below and the thread's descriptor at their upper end.
 bool HijackedThread::use_own_stack() {
-  auto maps = os::ProcFs().maps(pid_);
-  if (!maps) return false;
+  os::ProcFs proc;
+  os::MappingLookup mappings(proc, pid_);  // the thread is held: all of them would take too long
   uint64_t sp = saved_.registers.rsp, descriptor = saved_.registers.fs_base;
+  auto stack = mappings.at(sp);
+  if (!stack) return false;
+  bool is_first = tid_ == pid_ && stack->path == "[stack]";
+  auto below = is_first ? std::nullopt : mappings.at(stack->start - 1);
+  bool is_guarded = below && !below->writable;
+  bool has_descriptor =
+      descriptor > sp && descriptor + kDescriptorBytes > stack->end && descriptor < stack->end;
   uint64_t low = (sp - kRedZone - kStackBytes) & ~uint64_t{4095};
-  for (size_t i = 0; i < maps->size(); ++i) {
-    const os::MapsEntry& entry = (*maps)[i];
-    if (sp < entry.start || sp >= entry.end) continue;
-    bool is_first = tid_ == pid_ && entry.path == "[stack]";
-    bool is_guarded = i > 0 && (*maps)[i - 1].end == entry.start && !(*maps)[i - 1].writable;
-    bool has_descriptor =
-        descriptor > sp && descriptor + kDescriptorBytes > entry.end && descriptor < entry.end;
-    bool is_own = is_first || (is_guarded && has_descriptor);
-    if (!is_own || !entry.writable || low < entry.start) return false;
-    stack_ = low;
-    return true;
-  }
-  return false;
+  bool is_own = is_first || (is_guarded && has_descriptor);
+  if (!is_own || !stack->writable || low < stack->start) return false;
+  stack_ = low;
+  return true;
 }
 
 Result<void> HijackedThread::make_stack() {

@@ -207,6 +207,7 @@ Result<Injected> inject_sampler(pid_t pid, const InjectOptions& options) {
   if (!done) return std::unexpected(done.error());
   auto channel = HeapChannel::adopt(std::move(done->memory), "what the target shares with us");
   if (!channel) return std::unexpected(channel.error());
+  (*channel)->open_for_children();
   return Injected{std::move(*channel), done->pause, plan->allocator};
 }
 
