@@ -28,7 +28,8 @@ void CaptureFlags::add_rest(CLI::App& parser) {
   parser.add_flag("--debuginfod", debuginfod_,
                   "Fetch missing debug files from the servers in DEBUGINFOD_URLS");
   parser.add_flag("-q,--quiet", quiet_, "No progress and no report");
-  parser.add_flag("--json", json_, "Print the report as JSON");
+  parser.add_flag("--json", json_,
+                  "Print the report as JSON; what a launched command prints goes to stderr");
 }
 
 Result<void> CaptureFlags::fill(const Invocation& invocation,
@@ -36,6 +37,7 @@ Result<void> CaptureFlags::fill(const Invocation& invocation,
   auto spec = target_.spec(invocation.launched_command);
   if (!spec) return std::unexpected(spec.error());
   options.target = *spec;
+  options.target.output_to_stderr = json_;
   options.target_text = target_.text(invocation.launched_command);
   options.command_line = invocation.command_line;
   options.output = output_.empty() ? default_output(options.target_text) : output_;
@@ -46,15 +48,14 @@ Result<void> CaptureFlags::fill(const Invocation& invocation,
   return {};
 }
 
-Result<analysis::Report> CaptureFlags::show_report(const std::string& run_path,
-                                                   Render render) const {
+Result<analysis::Report> CaptureFlags::conclude(const std::string& run_path, Render render) const {
   auto reader = run::Reader::open(run_path);
   if (!reader) return std::unexpected(reader.error());
   analysis::Options options;
   options.run_path = run_path;
   options.source = source_lines(**reader);
   auto report = analysis::analyse(**reader, options);
-  if (!report) return report;
+  if (!report || quiet_) return report;
   say(stdout, "{}",
       json_ ? report::render_json(*report) + "\n" : render(*report, wants_colour(STDOUT_FILENO)));
   return report;

@@ -33,9 +33,10 @@ class CaptureFlags {
   bool quiet() const { return quiet_; }
   bool names_output() const { return !output_.empty(); }
 
-  // Prints the report (as JSON where that was asked for) in the words of `render`.
-  Result<analysis::Report> show_report(const std::string& run_path,
-                                       Render render = whole_report) const;
+  // The report, printed unless all is to be quiet (as JSON where that was asked for, else in the
+  // words of `render`).
+  Result<analysis::Report> conclude(const std::string& run_path,
+                                    Render render = whole_report) const;
   // The last lines: how long the target's threads were held, and where the run is.
   void show_end(const std::string& run_path, const std::vector<session::HeapHold>& holds) const;
 

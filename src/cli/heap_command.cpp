@@ -22,7 +22,16 @@ constexpr const char* kExamples =
     "Allocations are sampled by bytes: one in every --rate on average, with its stack; figures "
     "are\n"
     "estimates with their error. Of a running process only what it allocates from then on is "
-    "known.";
+    "known.\n"
+    "\n"
+    "Exit status: that of a launched command that ended by itself. With --leaks: 0 no leaks, 3 "
+    "leaks,\n"
+    "4 no leaks but the command failed, 1 it could not be told, 2 wrong usage.";
+
+// What --leaks answers; other numbers are Assay's failures, so that a command's own status can be
+// taken for none of them.
+constexpr int kLeaks = 3;
+constexpr int kCommandFailed = 4;
 
 std::string progress_text(const session::HeapProgress& state) {
   if (state.phase == "preparing") return "preparing: bringing the sampler into the target";
@@ -57,8 +66,9 @@ class HeapCommand final : public Command {
                      "Note the live heap this often; growth is between them")
         ->type_name("TIME");
     flags_.add_output(*parser);
-    parser->add_flag("--leaks", leaks_,
-                     "Print suspected leaks alone; exit status 1 if there are any");
+    parser->add_flag(
+        "--leaks", leaks_,
+        "Print suspected leaks alone, and say by the exit status whether there are any");
     flags_.add_rest(*parser);
   }
 
@@ -111,24 +121,28 @@ class HeapCommand final : public Command {
   }
 
   int conclude(const session::HeapOutcome& outcome) {
-    int code = outcome.launched_exit ? outcome.launched_exit->exit_code() : kDone;
+    int ended = outcome.launched_exit ? outcome.launched_exit->exit_code() : kDone;
+    if (leaks_ && stop_requested()) ended = kDone;  // Ctrl-C ended it: it has not failed
     explain_nothing(outcome);
-    if (outcome.ended_at_once) return code;
-    if (outcome.write_error) code = print_error(*outcome.write_error);
-    if (!flags_.quiet()) {
-      int shown = show_report();
-      if (code == kDone) code = shown;
-      flags_.show_end(options_.output, outcome.holds);
+    if (leaks_ && ended != kDone) {
+      say(stderr, "{} ended with exit status {}\n", options_.target.command.front(), ended);
     }
-    return code;
+    if (outcome.ended_at_once) return leaks_ ? kFailed : ended;
+    if (outcome.write_error) print_error(*outcome.write_error);
+    int told = kDone;
+    if (leaks_ || !flags_.quiet()) told = show_report(ended);
+    if (!flags_.quiet()) flags_.show_end(options_.output, outcome.holds);
+    if (outcome.write_error) return kFailed;
+    return leaks_ || ended == kDone ? told : ended;
   }
 
-  int show_report() {
-    auto report = flags_.show_report(options_.output, leaks_ ? leaks_text : whole_report);
+  int show_report(int ended) {
+    auto report = flags_.conclude(options_.output, leaks_ ? leaks_text : whole_report);
     if (!report) return print_error(report.error());
+    if (!leaks_) return kDone;
     bool any = std::any_of(report->heap.sites.begin(), report->heap.sites.end(),
                            [](const analysis::HeapSite& site) { return site.leaks; });
-    return leaks_ && any ? kFailed : kDone;
+    return any ? kLeaks : ended != kDone ? kCommandFailed : kDone;
   }
 
   CaptureFlags flags_;

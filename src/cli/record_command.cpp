@@ -184,7 +184,7 @@ class RecordCommand final : public Command {
     }
     if (getenv("ASSAY_BPF_CHECK") != nullptr) say(stderr, "{}", session::to_text(outcome.bpf));
     if (!flags_.quiet()) {
-      if (auto shown = flags_.show_report(options_.output); !shown) {
+      if (auto shown = flags_.conclude(options_.output); !shown) {
         int failed = print_error(shown.error());
         if (code == kDone) code = failed;
       }

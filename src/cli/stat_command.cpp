@@ -72,6 +72,7 @@ class StatCommand final : public Command {
   Result<void> prepare(const Invocation& invocation) {
     auto spec = target_.spec(invocation.launched_command);
     if (!spec) return std::unexpected(spec.error());
+    spec->output_to_stderr = json_;
     bool driven = !options_.load.what.empty();
     bool to_its_end = !spec->command.empty() && !driven;  // a server under load has none
     auto duration = parse_duration_ns(!duration_.empty() ? duration_ : to_its_end ? "0" : "10s");

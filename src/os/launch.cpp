@@ -63,12 +63,12 @@ bool wait_for_release(int pipe, pid_t parent) {
   }
 }
 
-[[noreturn]] void run_child(char* const* argv, char* const* environment,
-                            const std::vector<int>& inherited, int release_pipe, int error_pipe,
-                            pid_t parent) {
+[[noreturn]] void run_child(char* const* argv, char* const* environment, const LaunchExtras& extras,
+                            int release_pipe, int error_pipe, pid_t parent) {
   ::setpgid(0, 0);
   reset_signals();
-  for (int fd : inherited) ::fcntl(fd, F_SETFD, 0);
+  for (int fd : extras.inherited_fds) ::fcntl(fd, F_SETFD, 0);
+  if (extras.output_to_stderr) ::dup2(STDERR_FILENO, STDOUT_FILENO);
   if (!wait_for_release(release_pipe, parent)) ::_exit(0);
   ::execvpe(argv[0], argv, environment);
   int code = errno;
@@ -132,7 +132,7 @@ Result<LaunchedProcess> LaunchedProcess::start(const std::vector<std::string>& a
   if (pid == 0) {
     // Its own copy of the write end would hide Assay's death.
     ::close(release->write.get());
-    run_child(arguments.data(), environment.data(), extras.inherited_fds, release->read.get(),
+    run_child(arguments.data(), environment.data(), extras, release->read.get(),
               errors->write.get(), parent);
   }
   int fork_errno = errno;

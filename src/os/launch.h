@@ -8,9 +8,10 @@
 //
 // Signals and terminal: the command gets a process group of its own, so that Ctrl-C reaches Assay
 // alone, which ends the capture and decides what becomes of the command (terminate()). stdin,
-// stdout and stderr are inherited. A command that reads from the terminal is given its foreground
-// as a shell would (poll() and wait() notice); from then on Ctrl-C reaches the command, whose end
-// ends the capture. Signals that Assay handles or blocks are at their defaults in the command.
+// stdout and stderr are inherited (stdout goes to stderr where the extras say so). A command that
+// reads from the terminal is given its foreground as a shell would (poll() and wait() notice); from
+// then on Ctrl-C reaches the command, whose end ends the capture. Signals that Assay handles or
+// blocks are at their defaults in the command.
 //
 // Threads: one object, one thread. The destructor leaves a released command running and ends an
 // unreleased child.
@@ -39,6 +40,7 @@ struct ExitStatus {
 struct LaunchExtras {
   std::vector<std::string> environment = {};  // "NAME=value": set, or replaced
   std::vector<int> inherited_fds = {};        // kept open over exec, under the same numbers
+  bool output_to_stderr = false;              // what it writes to stdout goes there, too
 };
 
 class LaunchedProcess {

@@ -61,6 +61,22 @@ TEST(Launch, PassesOnExitCodesAndSignals) {
   EXPECT_EQ(killed.exit_code(), 128 + SIGUSR1);
 }
 
+TEST(Launch, OutputGoesToStderrWhereThatIsAsked) {
+  auto written = [](bool to_stderr) {
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    LaunchExtras extras;
+    extras.output_to_stderr = to_stderr;
+    auto launched = LaunchedProcess::start(shell("echo words"), extras);
+    EXPECT_TRUE(launched && launched->release());
+    if (launched) launched->wait();
+    std::string out = testing::internal::GetCapturedStdout();
+    return std::pair{out, testing::internal::GetCapturedStderr()};
+  };
+  EXPECT_EQ(written(false), std::pair(std::string("words\n"), std::string()));
+  EXPECT_EQ(written(true), std::pair(std::string(), std::string("words\n")));
+}
+
 TEST(Launch, ReportsACommandThatIsNotThere) {
   auto launched = LaunchedProcess::start({"assay-no-such-command"});
   ASSERT_TRUE(launched);

@@ -97,6 +97,7 @@ Result<void> HeapSession::launch() {
   if (auto fine = check_program(options_.target.command.front()); !fine) return fine;
   auto extras = heap_.prepare_launch();
   if (!extras) return std::unexpected(extras.error());
+  extras->output_to_stderr = options_.target.output_to_stderr;
   auto started = os::LaunchedProcess::start(options_.target.command, *extras);
   if (!started) return std::unexpected(started.error());
   launched_ = std::move(*started);

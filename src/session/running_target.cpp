@@ -29,6 +29,7 @@ Result<void> RunningTarget::find(const Show& show) {
 }
 
 Result<void> RunningTarget::launch() {
+  extras_.output_to_stderr = options_.target.output_to_stderr;
   auto started = os::LaunchedProcess::start(options_.target.command, extras_);
   if (!started) return std::unexpected(started.error());
   launched_ = std::move(*started);

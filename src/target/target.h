@@ -28,6 +28,7 @@ struct TargetSpec {
   int port = 0;
   bool include_children = true;
   std::vector<std::string> command = {};
+  bool output_to_stderr = false;  // the command's: Assay's own goes to standard output alone
 };
 
 struct ResolvedThread {
