@@ -8,6 +8,7 @@
 #include "inject/inproc/write_gperftools.h"
 #include "inject/inproc/write_pprof.h"
 #include "inject/preload/heap_table.h"
+#include "src/model/allocation_list.h"
 
 namespace assay::inproc {
 namespace {
@@ -57,6 +58,8 @@ bool collect_heap(Arena& arena, Profile& profile) {
   profile.period_type = {"space", "bytes"};
   profile.period = static_cast<int64_t>(inject::heap_table_rate());
   profile.time_ns = unix_time_ns();
+  // Who wanted the memory is charged, not malloc or operator new.
+  profile.drop_frames = model::kAllocationPattern;
   profile.samples = arena.array<ProfileSample>(inject::kMaxSites);
   if (profile.samples == nullptr) return false;
   Filling filling{&profile, inject::kMaxSites};

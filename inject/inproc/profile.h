@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "inject/inproc/arena.h"
 
@@ -36,6 +37,7 @@ struct Profile {
   size_t count = 0;
   bool exact_leaf = false;  // pcs[0] was executing; else every pc is a return address
   const char* comments[4] = {};
+  std::string_view drop_frames;  // readers leave out frames of such names, and what they called
 
   // The address to look up for a frame: inside the call, not behind it.
   uintptr_t code_address(const ProfileSample& sample, uint32_t frame) const {

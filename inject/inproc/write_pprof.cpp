@@ -17,6 +17,7 @@ enum ProfileField {
   kLocation,
   kFunction,
   kStringTable,
+  kDropFrames,
   kTimeNanos = 9,
   kDurationNanos,
   kPeriodType,
@@ -62,6 +63,7 @@ class PprofWriter {
     for (size_t i = 0; i < profile_.count; ++i) sample(profile_.samples[i]);
     mappings();
     locations();
+    top_.number(kDropFrames, string(profile_.drop_frames));
     top_.number(kTimeNanos, static_cast<uint64_t>(profile_.time_ns));
     top_.number(kDurationNanos, static_cast<uint64_t>(profile_.duration_ns));
     if (profile_.period_type.type[0] != 0) value_type(kPeriodType, profile_.period_type);

@@ -117,6 +117,9 @@ def case_go_tool_pprof():
                     "block": "wait_for_bell", "threadcreate": "main", "goroutine": "start_thread"}
         for name, function in expected.items():
             poll_for(function, lambda: go_pprof("-top", root + name))
+        # Who wanted the memory is charged, not the wrapper it came through, which the stacks do have.
+        check("xmalloc" not in go_pprof("-top", root + "heap"))
+        check(b"xmalloc" in get(port, "/debug/pprof/heap?debug=1")[2])
         poll_for("worker:", lambda: go_pprof("-tags", root + "mutex"))  # labels reach lock waits
         poll_for("worker:", lambda: go_pprof("-tags", root + "allocs"))  # and allocations
         delta = go_pprof("-top", root + "mutex?seconds=1")
