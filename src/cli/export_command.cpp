@@ -5,9 +5,9 @@
 
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/run_or_capture.h"
 #include "cli/terminal.h"
 #include "formats/export.h"
-#include "run/reader.h"
 
 namespace assay::cli {
 namespace {
@@ -20,6 +20,7 @@ constexpr const char* kExamples =
     "  assay export run.assay -o run.pb.gz && go tool pprof -http :8080 run.pb.gz\n"
     "  assay export run.assay --format folded --split process -o stacks/\n"
     "  assay export run.assay --format speedscope --thread worker -o run.speedscope.json\n"
+    "  assay export perf.data -o cpu.svg                       of another tool's capture, at once\n"
     "  assay export heap.assay --metric inuse_space -o heap.svg    the live heap\n"
     "  assay export run.assay --format tsv --from 2s --to 3s | head\n"
     "\n"
@@ -36,7 +37,9 @@ class ExportCommand final : public Command {
  public:
   explicit ExportCommand(CLI::App* parser) : Command(parser) {
     parser->footer(kExamples);
-    parser->add_option("run", run_path_, "Run file")->required()->type_name("RUN");
+    parser->add_option("run", run_path_, "Run file, or a capture that assay import takes")
+        ->required()
+        ->type_name("RUN");
     parser
         ->add_option("--format", format_,
                      "pprof, folded, svg, speedscope, firefox, perf-script,\n"
@@ -58,6 +61,7 @@ class ExportCommand final : public Command {
     parser->add_flag("--icicle", options_.icicle, "Root at the top (svg)");
     parser->add_option("--base", base_path_, "Compare with this run (svg)")->type_name("RUN");
     parser->add_option("--title", options_.title, "Heading (svg)")->type_name("TEXT");
+    flags_.add_to(*parser);
     parser->add_option("--split", split_, "process: one file per process, into directory -o")
         ->check(CLI::IsMember({"process"}))
         ->type_name("WHAT");
@@ -68,11 +72,11 @@ class ExportCommand final : public Command {
       print_error(ready.error());
       return kWrongUsage;
     }
-    auto reader = run::Reader::open(run_path_);
+    auto reader = open_run_or_capture(run_path_, flags_, shows_times());
     if (!reader) return print_error(reader.error());
     std::unique_ptr<run::Reader> base;
     if (!base_path_.empty()) {
-      auto opened = run::Reader::open(base_path_);
+      auto opened = open_run_or_capture(base_path_, flags_, shows_times());
       if (!opened) return print_error(opened.error());
       base = std::move(*opened);
       options_.base = base.get();
@@ -139,6 +143,12 @@ class ExportCommand final : public Command {
     return check_place();
   }
 
+  bool shows_times() const {
+    using enum formats::Format;
+    return options_.format == speedscope || options_.format == firefox ||
+           options_.format == perf_script || options_.format == by_second;
+  }
+
   Result<void> check_place() const {
     if (!base_path_.empty() && options_.format != formats::Format::svg) {
       return fail_with_remedy("--base is for flame graphs", "--format svg, or assay diff");
@@ -177,6 +187,7 @@ class ExportCommand final : public Command {
   std::string run_path_, format_, output_, metric_, from_, to_, base_path_, split_;
   std::string grouping_ = "process";
   formats::ExportOptions options_;
+  ImportFlags flags_;  // of a capture
 };
 
 }  // namespace

@@ -2,9 +2,8 @@
 
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/import_flags.h"
 #include "cli/terminal.h"
-#include "session/cache_dir.h"
-#include "session/import.h"
 
 namespace assay::cli {
 namespace {
@@ -38,34 +37,14 @@ class ImportCommand final : public Command {
                      "folded or speedscope (default: by the bytes)")
         ->check(CLI::IsMember(session::import_formats()))
         ->type_name("FORMAT");
-    parser->add_option("--unit", unit_, "What folded numbers are: samples, ns, us or ms")
-        ->check(CLI::IsMember({"samples", "ns", "us", "ms"}))
-        ->type_name("UNIT");
-    parser
-        ->add_option("--as", meaning_,
-                     "What folded or speedscope stacks hold that do not say it:\n"
-                     "cpu, time on the CPU, or off, time blocked")
-        ->check(CLI::IsMember({"cpu", "off"}))
-        ->type_name("WHAT");
-    parser->add_option("--freq", frequency_, "Samples per second, where the file does not say")
-        ->check(CLI::Range(0.001, 1e9))
-        ->type_name("HZ");
+    flags_.add_to(*parser);
     parser->add_flag("--overwrite", options_.overwrite, "Replace the run file if it exists");
-    parser->add_flag("--no-names", no_names_, "Do not name addresses by this machine's files");
     parser->add_flag("-q,--quiet", quiet_, "Say nothing when all went well");
   }
 
   int run(const Invocation& invocation) override {
     options_.command_line = invocation.command_line;
-    options_.cache_dir = session::default_cache_dir();
-    options_.symbolize = !no_names_;
-    options_.read.unit_ns = unit_ == "ns"   ? 1
-                            : unit_ == "us" ? kNsPerUs
-                            : unit_ == "ms" ? kNsPerMs
-                                            : 0;
-    if (meaning_ == "cpu") options_.read.meaning = formats::Meaning::cpu;
-    if (meaning_ == "off") options_.read.meaning = formats::Meaning::off;
-    if (frequency_ > 0) options_.read.period_ns = static_cast<int64_t>(1e9 / frequency_);
+    flags_.fill(options_);
     auto outcome = session::import_files(options_);
     if (!outcome) return print_error(outcome.error());
     if (!quiet_) {
@@ -77,10 +56,7 @@ class ImportCommand final : public Command {
 
  private:
   session::ImportOptions options_;
-  std::string unit_ = "samples";
-  std::string meaning_;
-  double frequency_ = 0;
-  bool no_names_ = false;
+  ImportFlags flags_;
   bool quiet_ = false;
 };
 

@@ -150,7 +150,7 @@ class Importer {
     if (!source) {
       return fail_with_remedy(
           fmt::format("{}: no format that Assay reads was recognised at offset 0", input->name()),
-          "name it with --format " + std::string(kNames[0]) + "|pprof|folded|…");
+          "name it with assay import --format " + std::string(kNames[0]) + "|pprof|folded|…");
     }
     if (auto fits = check_meaning(*source, *input); !fits) return fits;
     if (auto loaded = input->load(most_bytes(*source)); !loaded) return loaded;

@@ -1,0 +1,36 @@
+#include "cli/import_flags.h"
+
+#include "base/units.h"
+#include "session/cache_dir.h"
+
+namespace assay::cli {
+
+void ImportFlags::add_to(CLI::App& parser) {
+  parser.add_option("--unit", unit_, "What folded numbers are: samples, ns, us or ms")
+      ->check(CLI::IsMember({"samples", "ns", "us", "ms"}))
+      ->type_name("UNIT");
+  parser
+      .add_option("--as", meaning_,
+                  "What folded or speedscope stacks hold that do not say it:\n"
+                  "cpu, time on the CPU, or off, time blocked")
+      ->check(CLI::IsMember({"cpu", "off"}))
+      ->type_name("WHAT");
+  parser.add_option("--freq", frequency_, "Samples per second, where the file does not say")
+      ->check(CLI::Range(0.001, 1e9))
+      ->type_name("HZ");
+  parser.add_flag("--no-names", no_names_, "Do not name addresses by this machine's files");
+}
+
+void ImportFlags::fill(session::ImportOptions& options) const {
+  options.cache_dir = session::default_cache_dir();
+  options.symbolize = !no_names_;
+  options.read.unit_ns = unit_ == "ns"   ? 1
+                         : unit_ == "us" ? kNsPerUs
+                         : unit_ == "ms" ? kNsPerMs
+                                         : 0;
+  if (meaning_ == "cpu") options.read.meaning = formats::Meaning::cpu;
+  if (meaning_ == "off") options.read.meaning = formats::Meaning::off;
+  if (frequency_ > 0) options.read.period_ns = static_cast<int64_t>(1e9 / frequency_);
+}
+
+}  // namespace assay::cli
