@@ -14,8 +14,7 @@ namespace assay::inject {
 namespace {
 
 constexpr size_t kCacheRules = 4096;
-constexpr int kMaxStacks = 4;  // a walk may cross from a signal's stack to the thread's
-constexpr uintptr_t kRedZoneBytes = 128;
+constexpr int kMaxStacks = 4;         // a walk may cross from a signal's stack to the thread's
 constexpr size_t kMaxHookFrames = 8;  // between a hook and the walk
 
 // The thread's own stack, once found.
@@ -70,6 +69,13 @@ class Walk {
   Walk(const Registers& start, bool exact, uintptr_t* pcs, size_t room, size_t skip)
       : regs_(start), exact_(exact), pcs_(pcs), room_(room), skip_(skip), now_(generation()) {}
 
+  // Reads a copy instead of the stack itself.
+  void use_copy(const void* copy, size_t bytes) {
+    uintptr_t low = regs_.value[kSp] - kRedZoneBytes;
+    to_copy_ = reinterpret_cast<uintptr_t>(copy) - low;
+    copy_high_ = low + bytes;
+  }
+
   WalkResult run(bool record_start) {
     if (!enter_stack(regs_.value[kSp])) {
       if (record_start) record();
@@ -83,6 +89,10 @@ class Walk {
  private:
   bool enter_stack(uintptr_t sp) {
     if (++stacks_ > kMaxStacks) return false;
+    if (copy_high_ != 0) {
+      high_ = stacks_ == 1 ? copy_high_ : 0;  // of another stack there is no copy
+      return high_ != 0;
+    }
     StackBounds stack = own_stack;
     if (!stack.holds(sp)) {
       stack = find_stack(sp);
@@ -108,7 +118,7 @@ class Walk {
     uintptr_t low = regs_.value[kSp] - (exact_ ? kRedZoneBytes : 0);
     if (at % sizeof(uintptr_t) != 0 || at < low || at >= high_ || high_ - at < sizeof(uintptr_t))
       return false;
-    out = *reinterpret_cast<const uintptr_t*>(at);
+    out = *reinterpret_cast<const uintptr_t*>(at + to_copy_);
     return true;
   }
 
@@ -216,6 +226,7 @@ class Walk {
   size_t room_, skip_;
   uint64_t now_;
   uintptr_t high_ = 0;
+  uintptr_t to_copy_ = 0, copy_high_ = 0;  // from an address to its copy, and the copy's end
   int stacks_ = 0;
   WalkResult result_;
 };
@@ -276,6 +287,15 @@ WalkResult walk_interrupted(const void* context, uintptr_t* pcs, size_t room) {
   regs.set(kPc, machine.pc), regs.set(kSp, machine.sp), regs.set(kFp, machine.regs[29]);
 #endif
   return Walk(regs, true, pcs, room, 0).run(true);
+}
+
+WalkResult walk_copy(uintptr_t pc, uintptr_t sp, const void* copy, size_t bytes, uintptr_t* pcs,
+                     size_t room) {
+  Registers regs;
+  regs.set(kPc, pc), regs.set(kSp, sp);
+  Walk walk(regs, true, pcs, room, 0);
+  walk.use_copy(copy, bytes);
+  return walk.run(true);
 }
 
 }  // namespace assay::inject

@@ -1,4 +1,5 @@
-// Walks a thread's own stack from inside the process: complete with or without frame pointers.
+// Walks a thread's own stack (or a copy of another's) from inside the process: complete with or
+// without frame pointers.
 //
 // Async-signal-safe: no allocation, no lock, no dl_iterate_phdr; every load is bounded by the stack
 // that it lies in. Code is walked by its module's .eh_frame, decoded where it is first met and kept
@@ -32,5 +33,12 @@ WalkResult walk_above(const void* return_address, uintptr_t* pcs, size_t room);
 // The stack that a signal interrupted; `context` is the handler's ucontext_t. pcs[0] is where it
 // was.
 WalkResult walk_interrupted(const void* context, uintptr_t* pcs, size_t room);
+
+// Another thread's stack, from a copy of it: `bytes` at `copy` are those from `sp` - kRedZoneBytes
+// on, of a thread that stands at `pc` with the stack pointer `sp`. No other register is known, so a
+// walk ends at the first function that needs one which nobody on the way had saved.
+inline constexpr uintptr_t kRedZoneBytes = 128;
+WalkResult walk_copy(uintptr_t pc, uintptr_t sp, const void* copy, size_t bytes, uintptr_t* pcs,
+                     size_t room);
 
 }  // namespace assay::inject

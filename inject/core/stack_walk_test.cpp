@@ -1,5 +1,6 @@
 #include "inject/core/stack_walk.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <thread>
@@ -229,6 +230,51 @@ TEST(StackWalk, AForeignStackIsWalkedInsideItsBounds) {
   EXPECT_GE(on_coroutine.frames, 10u);
   munmap(at, kBytes + 8192);
 }
+
+#if defined(__x86_64__)
+struct CopiedWalks {
+  Walked whole, copied, cut;
+};
+CopiedWalks copied_walks;
+
+// Walks the interrupted stack as it is, a copy of it, and a copy that ends early; the copies are no
+// longer than they say, so that a sanitizer sees a load beyond them.
+void walk_copies(int, siginfo_t*, void* context) {
+  const auto& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
+  auto pc = static_cast<uintptr_t>(machine.gregs[REG_RIP]),
+       sp = static_cast<uintptr_t>(machine.gregs[REG_RSP]);
+  uintptr_t pcs[kRoom], low = sp - kRedZoneBytes;
+  copied_walks.whole = to_walked(pcs, walk_interrupted(context, pcs, kRoom));
+  for (size_t bytes : {size_t{find_stack(sp).high - low}, size_t{kRedZoneBytes + 24}}) {
+    std::vector<uintptr_t> copy(bytes / sizeof(uintptr_t));
+    for (size_t i = 0; i < copy.size(); ++i)
+      copy[i] = reinterpret_cast<const volatile uintptr_t*>(low)[i];
+    Walked walked =
+        to_walked(pcs, walk_copy(pc, sp, copy.data(), copy.size() * sizeof(uintptr_t), pcs, kRoom));
+    (bytes > kRedZoneBytes + 24 ? copied_walks.copied : copied_walks.cut) = walked;
+  }
+}
+
+bool begins_with(const std::vector<uintptr_t>& all, const std::vector<uintptr_t>& part) {
+  return part.size() <= all.size() && std::equal(part.begin(), part.end(), all.begin());
+}
+
+TEST(StackWalk, ACopyIsWalkedAsFarAsItsRegistersAreKnown) {
+  struct sigaction action {};
+  struct sigaction before {};
+  action.sa_sigaction = walk_copies;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGUSR1, &action, &before);
+  std::thread([] { deep(5, [] { raise(SIGUSR1); }); }).join();
+  sigaction(SIGUSR1, &before, nullptr);
+  EXPECT_TRUE(copied_walks.whole.is_complete);
+  EXPECT_GE(copied_walks.copied.pcs.size(), 2U);
+  EXPECT_TRUE(begins_with(copied_walks.whole.pcs, copied_walks.copied.pcs));
+  EXPECT_GE(copied_walks.cut.pcs.size(), 1U);
+  EXPECT_FALSE(copied_walks.cut.is_complete);
+  EXPECT_TRUE(begins_with(copied_walks.whole.pcs, copied_walks.cut.pcs));
+}
+#endif
 
 TEST(StackBounds, OfThreadsAreTheirStacks) {
   std::thread([] {

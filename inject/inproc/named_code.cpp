@@ -2,6 +2,8 @@
 
 #include <time.h>
 
+#include "inject/inproc/pseudo_frame.h"
+
 namespace assay::inproc {
 namespace {
 
@@ -32,6 +34,12 @@ bool NamedCode::make(const Profile& profile, Arena& arena) {
   }
   count = sort_addresses(addresses, count);
   resolve_names(addresses, count, modules, arena);
+  for (size_t i = 0; i < count; ++i) {
+    const char* name = pseudo_frame_name(addresses[i].address);
+    if (name == nullptr) continue;
+    addresses[i].name = addresses[i].system_name = name;
+    addresses[i].function_start = addresses[i].address;
+  }
   return !arena.failed();
 }
 

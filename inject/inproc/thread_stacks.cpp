@@ -16,6 +16,8 @@
 #include "inject/inproc/own_threads.h"
 #include "inject/inproc/profile.h"
 #include "inject/inproc/profiling_signal.h"
+#include "inject/inproc/pseudo_frame.h"
+#include "inject/inproc/sleeping_thread.h"
 
 namespace assay::inproc {
 namespace {
@@ -64,58 +66,47 @@ bool read_status(ThreadStack& thread, int signal, bool& blocked) {
   return true;
 }
 
-// Calls that end at any signal, whatever its handler asked for, and by whose end programs know that
-// one came: a main thread that pauses until it is told to leave, or sleeps, must not be woken.
-bool ends_at_a_signal(long call) {
-  switch (call) {
-#ifdef SYS_pause
-    case SYS_pause:
-#endif
-#ifdef SYS_select
-    case SYS_select:
-#endif
-    case SYS_pselect6:
-    case SYS_rt_sigsuspend:
-    case SYS_rt_sigtimedwait:
-    case SYS_nanosleep:
-    case SYS_clock_nanosleep:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// Where a thread stands that sleeps in such a call: the function that made it. 0: it does not.
-uintptr_t place_of_wait(int tid) {
-  char path[64];
-  snprintf(path, sizeof path, "/proc/self/task/%d/syscall", tid);
-  ByteBuffer text;
-  if (!read_whole_file(path, text)) return 0;
-  text.append("", 1);
-  char* end = nullptr;
-  long call = std::strtol(text.data(), &end, 10);
-  if (end == text.data() || call < 0 || !ends_at_a_signal(call)) return 0;
-  const char* last = std::strrchr(text.data(), ' ');
-  return last == nullptr ? 0 : std::strtoull(last + 1, nullptr, 16);
-}
-
-// Its innermost frame alone is known without asking it.
-void take_place(uintptr_t place, Arena& arena, ThreadStack& thread) {
-  thread.missing = "waits in a call that a signal would end, in";
+// The stack of a thread that sleeps, or one frame that says why there is none.
+void look_from_outside(const SleepingThread* sleeping, PseudoFrame otherwise, Arena& arena,
+                       ThreadStack& thread) {
+  if (sleeping != nullptr) thread.frames = walk_sleeping_thread(*sleeping, arena, thread.pcs);
+  if (thread.frames > 0) return;
   auto* pcs = arena.array<uintptr_t>(1);
   if (pcs == nullptr) return;
-  pcs[0] = place;
+  pcs[0] = otherwise;
   thread.pcs = pcs;
   thread.frames = 1;
 }
 
-bool ask(int tid, int signal, uint32_t number, uint32_t slot) {
+// Which answer of which collection.
+struct Question {
+  uint32_t number, slot;
+};
+
+bool ask(int tid, int signal, const Question& question) {
   siginfo_t info{};
   info.si_code = SI_QUEUE;
   info.si_pid = getpid();
   info.si_uid = getuid();
-  info.si_value.sival_ptr = reinterpret_cast<void*>(uint64_t{number} << 32 | slot);
+  info.si_value.sival_ptr =
+      reinterpret_cast<void*>(uint64_t{question.number} << 32 | question.slot);
   return syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, signal, &info) == 0;
+}
+
+// Asks a thread that may be asked; of others takes what can be seen.
+void begin_one(ThreadStack& thread, bool blocks, int signal, const Question& question,
+               Arena& arena) {
+  SleepingThread sleeping;
+  bool sleeps = find_sleeping_thread(thread.tid, sleeping);
+  if (blocks)
+    thread.unasked = "blocks the signal";
+  else if (sleeps && sleeping.is_ended_by_signals())
+    thread.unasked = "waits in a call that a signal would end";
+  else if (!ask(thread.tid, signal, question))
+    thread.unasked = "could not be asked";
+  if (thread.unasked == nullptr) return;
+  look_from_outside(sleeps ? &sleeping : nullptr, blocks ? kRunsUnasked : kCouldNotBeAsked, arena,
+                    thread);
 }
 
 void wait_for(Answer& answer, uint32_t number, int64_t deadline_ns) {
@@ -131,8 +122,10 @@ void wait_for(Answer& answer, uint32_t number, int64_t deadline_ns) {
 
 void take_answer(const Answer& answer, uint32_t number, Arena& arena, ThreadStack& thread) {
   if (answer.ticket.load(std::memory_order_acquire) != ticket(number, kDone)) {
-    thread.missing = "did not answer in time";
-    return;
+    thread.unasked = "did not answer in time";
+    SleepingThread sleeping;
+    bool sleeps = find_sleeping_thread(thread.tid, sleeping);
+    return look_from_outside(sleeps ? &sleeping : nullptr, kDidNotAnswer, arena, thread);
   }
   auto* pcs = arena.array<uintptr_t>(answer.frames + 1);
   if (pcs == nullptr) return;
@@ -179,17 +172,12 @@ bool collect_thread_stacks(Arena& arena, ThreadStack*& stacks, size_t& count) {
     bool blocked = false;
     if (!read_status(thread, signal, blocked)) continue;  // it has ended
     answers[count].ticket.store(ticket(number, kWaiting));
-    if (blocked)
-      thread.missing = "blocks the signal";
-    else if (uintptr_t place = place_of_wait(thread.tid); place != 0)
-      take_place(place, arena, thread);
-    else if (!ask(thread.tid, signal, number, static_cast<uint32_t>(count)))
-      thread.missing = "could not be asked";
+    begin_one(thread, blocked, signal, {number, static_cast<uint32_t>(count)}, arena);
     stacks[count++] = thread;
   }
   int64_t deadline_ns = monotonic_ns() + kTimeoutNs;
   for (size_t i = 0; i < count; ++i) {
-    if (stacks[i].missing != nullptr) continue;
+    if (stacks[i].unasked != nullptr) continue;
     wait_for(answers[i], number, deadline_ns);
     take_answer(answers[i], number, arena, stacks[i]);
   }

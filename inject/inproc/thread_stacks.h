@@ -1,9 +1,10 @@
 // The stacks of all threads at about one moment: each is asked by a signal to walk itself.
 //
-// Threads that block the signal, or do not answer in time (stopped, deep in the kernel), are listed
-// without a stack. A thread that sleeps in a system call is interrupted by the signal: calls that
-// the kernel does not restart (epoll_wait, poll, nanosleep) return EINTR to the host. One
-// collection at a time.
+// Threads that block the signal, sleep in a call that a signal would end, or do not answer in time
+// (stopped, deep in the kernel) are read from outside if they sleep (sleeping_thread.h), and are
+// otherwise listed with one frame that says why (pseudo_frame.h). A thread that sleeps in another
+// system call is interrupted by the signal: calls that the kernel does not restart (epoll_wait,
+// poll) return EINTR to the host. One collection at a time.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,7 @@ struct ThreadStack {
   uint32_t label = 0;
   uint32_t frames = 0;
   const uintptr_t* pcs = nullptr;
-  const char* missing = nullptr;  // why there is no stack
+  const char* unasked = nullptr;  // why it did not walk itself
 };
 
 // All threads but libassay's own, in `arena`; their number. False: no memory or no signal.

@@ -102,7 +102,7 @@ bool write_thread_text(const ThreadStack* stacks, size_t count, Arena& arena, By
   if (!code.make(all, arena)) return false;
   for (size_t i = 0; i < count; ++i) {
     out.print("thread %d \"%s\" [%c]:\n", stacks[i].tid, stacks[i].name, stacks[i].state);
-    if (stacks[i].missing != nullptr) out.print("# no stack: it %s\n", stacks[i].missing);
+    if (stacks[i].unasked != nullptr) out.print("# seen from outside: it %s\n", stacks[i].unasked);
     names(all, all.samples[i], code, out);
   }
   return true;

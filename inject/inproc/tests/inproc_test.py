@@ -458,12 +458,30 @@ def case_waits_are_left_alone():
     try:
         threads = get(port, "/debug/pprof/goroutine?debug=2")[2].decode()
         check("waits in a call that a signal would end" in threads and "pause" in threads, threads)
+        check("main+" in threads, "its whole stack, all the same", threads)
         check(get(port, "/debug/pprof/goroutine")[0] == 200)
         time.sleep(0.3)
         check(process.poll() is None, "its pause was ended")
     finally:
         process.terminate()
         check(process.wait(20) == 0, "and ends when it is told to")
+
+
+def case_blocked_threads():
+    """Threads that block every signal count like others; where they sleep is read from their stacks."""
+    process, port = preloaded([PLAIN, "--blocked", "--seconds", "90"])
+    try:
+        poll_for("sleep_unreachably", lambda: get(port, "/debug/pprof/goroutine?debug=1")[2].decode())
+        text = get(port, "/debug/pprof/goroutine?debug=1")[2].decode()
+        tasks = [name for name in thread_names(process.pid) if not name.startswith("assay-")]
+        check(text.startswith(f"goroutine profile: total {len(tasks)}\n"), len(tasks), text)
+        check("3 @" in text and "[runs, and blocks the signal]" in text, text)
+        threads = get(port, "/debug/pprof/goroutine?debug=2")[2].decode()
+        check(threads.count("seen from outside: it blocks the signal") == 4, threads)
+        check(b"sleep_unreachably" in gzip.decompress(get(port, "/debug/pprof/goroutine")[2]))
+    finally:
+        process.kill()
+        process.wait()
 
 
 def case_preload_redis():

@@ -1,7 +1,8 @@
 // A program with known behaviour, for the tests of libassay: threads that compute, allocate, fight
 // for a mutex, wait for a condition and for a semaphore; each kind in a function of its own.
 //
-// workload [--serve ADDRESS] [--threads N] [--seconds S] [--fork] [--fork-early] [--pause]: prints
+// workload [--serve ADDRESS] [--threads N] [--seconds S] [--fork] [--fork-early] [--pause]
+// [--blocked]: prints
 // "port N", then works; or does nothing but pause() until a signal comes. Built with libassay.so
 // (serves and labels), with libassay.a, and without either (preloaded).
 #include <atomic>
@@ -31,7 +32,7 @@ std::atomic<bool> done = false;
 std::mutex hot_mutex;
 std::mutex bell_mutex;
 std::condition_variable bell;
-sem_t turnstile;
+sem_t turnstile, gate;
 struct Freeing {
   void operator()(char* block) const { std::free(block); }
 };
@@ -81,6 +82,26 @@ extern "C" [[gnu::noinline]] void* xmalloc(size_t bytes) {
   sem_wait(&turnstile);
 }
 
+// What a thread does that no signal reaches.
+[[gnu::noinline]] void sleep_unreachably() {
+  sem_wait(&gate);
+  asm volatile("");
+}
+[[gnu::noinline]] void burn_unreachably() {
+  while (!done) burn_cpu(500'000);
+}
+
+constexpr int kSleepers = 3;
+
+void add_unreachable_threads(std::vector<std::thread>& workers) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  for (int i = 0; i < kSleepers; ++i) workers.emplace_back(sleep_unreachably);
+  workers.emplace_back(burn_unreachably);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
 void compute(int number) {
 #ifdef WITH_ASSAY
   assay::label scope("worker", std::to_string(number));
@@ -103,13 +124,14 @@ int main(int argc, char** argv) {
   std::string address;
   int threads = 2;
   double seconds = 60;
-  bool fork_child = false;
+  bool fork_child = false, blocked = false;
   for (int i = 1; i < argc; ++i) {
     std::string word = argv[i];
     if (word == "--serve" && i + 1 < argc) address = argv[++i];
     if (word == "--threads" && i + 1 < argc) threads = std::atoi(argv[++i]);
     if (word == "--seconds" && i + 1 < argc) seconds = std::atof(argv[++i]);
     if (word == "--fork") fork_child = true;
+    if (word == "--blocked") blocked = true;
     if (word == "--pause") {
       std::signal(SIGTERM, [](int) {});
       pause();
@@ -117,6 +139,7 @@ int main(int argc, char** argv) {
     }
   }
   sem_init(&turnstile, 0, 0);
+  sem_init(&gate, 0, 0);
 #ifdef WITH_ASSAY
   if (!address.empty()) {
     int port = assay::serve(address);
@@ -137,6 +160,7 @@ int main(int argc, char** argv) {
   workers.emplace_back([] {
     while (!done) wait_at_turnstile();
   });
+  if (blocked) add_unreachable_threads(workers);
   auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   while (std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -145,6 +169,7 @@ int main(int argc, char** argv) {
   }
   done = true;
   sem_post(&turnstile);
+  for (int i = 0; i < kSleepers; ++i) sem_post(&gate);
   for (std::thread& worker : workers) worker.join();
   int child_status = 0;
   if (child > 0) waitpid(child, &child_status, 0);
