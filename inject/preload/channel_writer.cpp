@@ -19,7 +19,8 @@ namespace {
 
 constexpr uint64_t kMinRingBytes = 64 << 10, kMaxRingBytes = uint64_t{1} << 30;
 constexpr uint64_t kRoomForOne = sizeof(HeapAllocRecord) + kMaxHeapFrames * 8;
-constexpr int kCloseWaitsMs = 100;
+constexpr int kCloseLooks = 1000;
+constexpr long kCloseLookNs = 100'000;
 
 uint32_t own_pid() {
   return static_cast<uint32_t>(raw_syscall(SYS_getpid));
@@ -205,11 +206,11 @@ void ChannelWriter::forget(bool unmap) {
 void ChannelWriter::close() {
   HeapChannelHeader* header = header_.exchange(nullptr, std::memory_order_seq_cst);
   if (!header) return;
-  for (int ms = 0; users_.load(std::memory_order_seq_cst) != 0; ++ms) {
-    if (ms == kCloseWaitsMs) return;  // somebody is still inside: the mapping stays
+  for (int look = 0; users_.load(std::memory_order_seq_cst) != 0; ++look) {
+    if (look == kCloseLooks) return;  // somebody is still inside: the mapping stays
     // Not nanosleep: it would take the place of the call that an attached thread is to take up
     // again. Made anew each time: the kernel leaves in it what is left of it.
-    timespec pause{0, 1'000'000};
+    timespec pause{0, kCloseLookNs};
     raw_syscall(SYS_ppoll, 0, 0, reinterpret_cast<long>(&pause));
   }
   unmap_own(header);

@@ -25,6 +25,16 @@
 
 namespace assay::capture {
 
+// How a thread is scheduled, as the kernel lays it out.
+struct Scheduling {
+  uint32_t size = sizeof(Scheduling);
+  uint32_t policy = 0;
+  uint64_t flags = 0;
+  int32_t nice = 0;
+  uint32_t priority = 0;
+  uint64_t slice_ns = 0, deadline_ns = 0, period_ns = 0;
+};
+
 class HijackedThread {
  public:
   // `landing`: unused room for landing_code(); `signal`: by which calls come back.
@@ -70,7 +80,7 @@ class HijackedThread {
   bool own_stack_ = false;  // it is the thread's own, below what it uses
   bool taken_ = false;
   bool hurries_ = false;
-  int nice_ = 0;  // as it was
+  Scheduling scheduling_;  // as it was
 };
 
 }  // namespace assay::capture

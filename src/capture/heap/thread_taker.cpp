@@ -115,12 +115,13 @@ Result<bool> ThreadTaker::try_waiting(pid_t tid, const Use& use) {
   tracees.tell_stops(&saw_stop_);
   auto seized = tracees.seize(tid);
   if (!seized || !*seized) return seized;
+  TimeNs begin = monotonic_ns();
   if (!tracees.interrupt(tid)) return false;
   auto event = tracees.wait(monotonic_ns() + kInterruptNs);
   if (!event || event->stop != Tracees::Stop::interrupted) return false;
   user_regs_struct registers{};
   if (!read_registers(tid, registers) || !in_restartable_syscall(registers)) return false;
-  return take(tracees, tid, 0, use);
+  return take(tracees, {tid, 0, begin}, use);
 }
 
 // Where the processor can tell of a thread at malloc, nothing is changed in the target's code.
@@ -156,9 +157,10 @@ Result<bool> ThreadTaker::try_breakpoint(Tracees& tracees, const Use& use) {
 Result<bool> ThreadTaker::use_at_malloc(Tracees& tracees, const std::function<void()>& end_watch,
                                         const Use& use) {
   auto event = tracees.wait(monotonic_ns() + kAtMallocNs);
+  TimeNs begin = monotonic_ns();
   end_watch();
   if (!event || event->stop != Tracees::Stop::breakpoint) return false;
-  return take(tracees, event->tid, plan_.malloc_entry, use);
+  return take(tracees, {event->tid, plan_.malloc_entry, begin}, use);
 }
 
 // The calls that are to be made must all be allowed: a filter may end the process at others.
@@ -171,15 +173,14 @@ Result<void> ThreadTaker::check_filters(pid_t tid) const {
   return std::unexpected(forbidden_by_seccomp(plan_.pid, "the filter does not allow " + forbidden));
 }
 
-Result<bool> ThreadTaker::take(Tracees& tracees, pid_t tid, uint64_t rewind_to, const Use& use) {
-  TimeNs begin = monotonic_ns();
-  if (auto allowed = check_filters(tid); !allowed) return std::unexpected(allowed.error());
-  if (HijackedThread::is_on_its_way_back(tid)) return false;
-  HijackedThread thread(tracees, plan_.pid, tid, plan_.landing, plan_.quiet_signal);
-  Result<void> done = thread.take(rewind_to);
+Result<bool> ThreadTaker::take(Tracees& tracees, const Stopped& stopped, const Use& use) {
+  if (auto allowed = check_filters(stopped.tid); !allowed) return std::unexpected(allowed.error());
+  if (HijackedThread::is_on_its_way_back(stopped.tid)) return false;
+  HijackedThread thread(tracees, plan_.pid, stopped.tid, plan_.landing, plan_.quiet_signal);
+  Result<void> done = thread.take(stopped.rewind_to);
   if (done) done = use(thread);
   auto restored = thread.restore();
-  pause_ = {monotonic_ns() - begin, rewind_to != 0};
+  pause_ = {monotonic_ns() - stopped.since, stopped.rewind_to != 0};
   if (!done) return std::unexpected(done.error());
   if (!restored) return std::unexpected(restored.error());
   return true;

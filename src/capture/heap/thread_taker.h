@@ -34,7 +34,12 @@ class ThreadTaker {
   Result<bool> use_at_malloc(Tracees& tracees, const std::function<void()>& end_watch,
                              const Use& use);
   Result<void> check_filters(pid_t tid) const;
-  Result<bool> take(Tracees& tracees, pid_t tid, uint64_t rewind_to, const Use& use);
+  struct Stopped {
+    pid_t tid = 0;
+    uint64_t rewind_to = 0;  // malloc's entry; 0: it waits in a system call
+    TimeNs since = 0;
+  };
+  Result<bool> take(Tracees& tracees, const Stopped& stopped, const Use& use);
 
   const InjectionPlan& plan_;
   const IsAbandoned& is_abandoned_;
