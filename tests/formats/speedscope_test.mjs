@@ -30,14 +30,15 @@ const must = (...args) => {
   return done.stdout;
 };
 
-// Function → [total, self] in ns, of the run's CPU time.
-function byCsv(run) {
-  const [head, ...lines] = must("export", run, "--format", "tsv").trim().split("\n").map((line) => line.split("\t"));
-  const at = (name) => head.indexOf(name);
+// Function → [total, self] in ns, of the run's CPU time or of its time off the CPU.
+function byCsv(run, kind, ...selection) {
+  const table = must("export", run, "--format", "tsv", "--metric", kind, ...selection);
+  const [head, ...lines] = table.trim().split("\n").map((line) => line.split("\t"));
+  const at = (name) => head.indexOf(`${name}_${kind}_ns`);
   const sums = new Map();
   for (const row of lines) {
-    const old = sums.get(row[at("function")]) ?? [0, 0];
-    sums.set(row[at("function")], [old[0] + Number(row[at("total_cpu_ns")]), old[1] + Number(row[at("self_cpu_ns")])]);
+    const name = row[head.indexOf("function")], old = sums.get(name) ?? [0, 0];
+    sums.set(name, [old[0] + Number(row[at("total")]), old[1] + Number(row[at("self")])]);
   }
   return sums;
 }
@@ -50,27 +51,55 @@ function printed(text) {
   return { ns: Number(match[1]) * unit, tolerance: 0.5001 * unit * 10 ** -digits };
 }
 
-const browser = await Browser.start(chromium, kSoftwareGl);
-try {
-  const run = join(scratch, "run.assay");
-  must("import", join(golden, "stacks.folded"), "--unit", "us", "-o", run, "-q");
-  const file = join(scratch, "run.speedscope.json");
-  must("export", run, "--format", "speedscope", "--metric", "cpu", "-o", file);
+// The rows of speedscope's table of functions: [total, self, name].
+async function shownBy(browser, file) {
   const served = await serveSpeedscope(release, file);
   const page = await browser.page(1400, 1000);
   await page.open(served.url + "&view=sandwich");
   await page.until(`/Symbol Name/.test(document.body.innerText) && document.querySelectorAll("tr").length > 2`, "speedscope's table");
   const rows = await page.eval(`[...document.querySelectorAll("tr")].map((row) => [...row.querySelectorAll("td")].map((cell) => cell.innerText.trim())).filter((row) => row.length >= 3)`);
-  const ours = byCsv(run);
+  await page.close();
+  served.stop();
+  return rows;
+}
+
+function same(what, text, ns) {
+  const shown = printed(text);
+  assert.ok(Math.abs(shown.ns - ns) <= shown.tolerance, `${what}: speedscope ${shown.ns} ns, Assay ${ns} ns`);
+}
+
+async function cpuTime(browser) {
+  const run = join(scratch, "run.assay");
+  must("import", join(golden, "stacks.folded"), "--unit", "us", "-o", run, "-q");
+  const file = join(scratch, "run.speedscope.json");
+  must("export", run, "--format", "speedscope", "--metric", "cpu", "-o", file);
+  const rows = await shownBy(browser, file);
+  const ours = byCsv(run, "cpu");
   assert.ok(rows.length >= 3, `speedscope shows ${rows.length} functions`);
   for (const [total, self, name] of rows) {
     const want = ours.get(name) ?? assert.fail(`Assay has no function ${name}`);
-    for (const [what, shown, ns] of [["total", printed(total), want[0]], ["self", printed(self), want[1]]]) {
-      assert.ok(Math.abs(shown.ns - ns) <= shown.tolerance, `${what} of ${name}: speedscope ${shown.ns} ns, Assay ${ns} ns`);
-    }
+    same(`total of ${name}`, total, want[0]);
+    same(`self of ${name}`, self, want[1]);
   }
   console.log(`${rows.length} functions agree`);
-  served.stop();
+}
+
+// Of wall time, what a thread was blocked is its leaf's.
+async function wallTime(browser) {
+  const run = join(scratch, "waits.assay");
+  must("import", join(golden, "perf_dwarf.data"), "--no-names", "-o", run, "-q");
+  const file = join(scratch, "wall.speedscope.json");
+  must("export", run, "--format", "speedscope", "--metric", "wall", "--thread", "sleep", "-o", file);
+  const rows = await shownBy(browser, file);
+  const [, self] = rows.find(([, , name]) => name === "[blocked: unknown]") ?? assert.fail(`no wait in ${rows}`);
+  same("time blocked", self, [...byCsv(run, "off", "--thread", "sleep").values()].reduce((sum, row) => sum + row[1], 0));
+  console.log("waits agree");
+}
+
+const browser = await Browser.start(chromium, kSoftwareGl);
+try {
+  await cpuTime(browser);
+  await wallTime(browser);
 } finally {
   await browser.stop();
   rmSync(scratch, { recursive: true, force: true });

@@ -249,11 +249,25 @@ class Encoder {
     text("category", row.heap ? "heap" : category);
   }
 
+  // The program of the process that has most of the metric.
+  std::string_view main_program() const {
+    std::unordered_map<uint32_t, int64_t> sums;
+    int64_t most = -1;
+    std::string_view exe;
+    for (const TotalRow& row : rows_) {
+      const model::Process& process = run_.process_of(row.thread);
+      int64_t sum = sums[process.id.value] += row.of(metric_);
+      if (sum <= most) continue;
+      most = sum;
+      exe = process.exe;
+    }
+    return exe;
+  }
+
   void write_mappings() {
     // The main program first: readers take mapping[0] for it.
     std::vector<uint32_t> order;
-    std::string_view exe;
-    if (!contents_.processes.empty()) exe = contents_.processes[0].exe;
+    std::string_view exe = main_program();
     for (uint32_t i = 0; i < places_.size(); ++i) {
       if (places_[i].used) order.push_back(i);
     }
