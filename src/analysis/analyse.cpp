@@ -173,7 +173,7 @@ void measure_quality(const Passes& passes, Report& report) {
       ratio(static_cast<double>(quality.lost_records),
             static_cast<double>(quality.samples + quality.waits + quality.lost_records));
   quality.limits = limits_of(quality);
-  if (passes.run.info.backend == "heap") {  // nothing of time was asked for
+  if (report.heap_alone) {  // nothing of time was asked for
     uint64_t taken = report.heap.allocated.samples;
     quality.limits.clear();
     quality.lost_share = ratio(static_cast<double>(quality.lost_records),
@@ -246,6 +246,7 @@ Result<Report> analyse(const run::Reader& reader, const Options& options) {
   auto heap = summarise_heap(reader, passes.tree, passes.selected, options.max_heap_sites);
   if (!heap) return std::unexpected(heap.error());
   report.heap = std::move(*heap);
+  report.heap_alone = run.is_heap_alone();
   measure_quality(passes, report);
   for (const RuleError& error : rules.errors) report.rule_errors.push_back(error.text());
   passes.shapes.finish(report.vitals);
@@ -275,7 +276,7 @@ Result<Report> analyse(const run::Reader& reader, const Options& options) {
   report.verdict = decide(report);
   add_gains(report);
   sort_findings(report);
-  if (imported_unit(report).empty()) report.not_bottlenecks = cleared(report);
+  if (imported_unit(report).empty() && !report.heap_alone) report.not_bottlenecks = cleared(report);
   auto suspects = answer_suspects(options.suspects, input);
   if (!suspects) return std::unexpected(suspects.error());
   report.suspects = std::move(*suspects);

@@ -109,6 +109,12 @@ class FakeRun : public run::Reader {
     if (freed_at != INT64_MAX) heap_frees_.push_back({freed_at, thread, heap_allocs_.back().id});
   }
 
+  // A sum of an imported heap profile.
+  void add_heap_sum(const model::HeapSum& sum) {
+    contents_.has_heap = contents_.heap_imported = true;
+    contents_.heap_sums.push_back(sum);
+  }
+
   void add_sample(model::ThreadId thread, model::StackId stack, TimeNs time, int64_t weight_ns) {
     samples_.push_back({time, thread, stack, weight_ns, 0});
   }

@@ -152,7 +152,7 @@ void find_churn(const Report& report, std::vector<Diagnosis>& out) {
 
 std::vector<Diagnosis> heap_findings(const Report& report) {
   std::vector<Diagnosis> findings;
-  if (!report.heap.present) return findings;
+  if (!report.heap.present || !report.heap.timed) return findings;  // all of them are about time
   find_leaks(report.heap, findings);
   find_growth(report.heap, findings);
   find_churn(report, findings);

@@ -38,6 +38,19 @@ struct Sum {
     objects_variance += spread;
     ++samples;
   }
+  // Another profiler's sum, of which only the mean size tells how likely its samples were.
+  void add(int64_t sum_bytes, int64_t sum_objects, int64_t rate) {
+    auto more = static_cast<double>(sum_bytes), count = static_cast<double>(sum_objects);
+    if (more <= 0 && count <= 0) return;
+    bytes += more;
+    objects += count;
+    ++samples;
+    if (rate <= 1 || more <= 0 || count <= 0) return;
+    double mean = more / count, chance = -std::expm1(-mean / static_cast<double>(rate));
+    double spread = chance > 0 ? (1 - chance) / chance : 0;
+    bytes_variance += more * mean * spread;
+    objects_variance += count * spread;
+  }
   HeapAmount amount() const {
     return {bytes, objects, kConfidence * std::sqrt(bytes_variance),
             kConfidence * std::sqrt(objects_variance), samples};
@@ -58,12 +71,14 @@ struct SiteSums {
   std::vector<std::pair<int64_t, double>> lifetimes;  // with their weights in bytes
   std::vector<double> growth;
   model::StackId heaviest;
-  double heaviest_bytes = 0;
+  double heaviest_bytes = 0, heaviest_live = 0;
 };
 
 struct StackSums {
   Sum live, allocated;
   uint32_t site = 0;
+  // What lives was allocated, but for profiles that do not tell of what was.
+  double weight() const { return std::max(live.bytes, allocated.bytes); }
 };
 
 class Summariser {
@@ -75,6 +90,8 @@ class Summariser {
 
  private:
   Result<void> read_events();
+  void read_sums();
+  void add(const model::HeapSum& sum);
   void choose_marks();
   void add(const Event& event);
   StackSums& sums_of(model::StackId stack);
@@ -118,6 +135,44 @@ Result<void> Summariser::read_events() {
     if (found != by_id.end())
       events_[found->second].end = std::max(row.time, events_[found->second].begin);
   });
+}
+
+void Summariser::read_sums() {
+  const run::Contents& run = reader_.contents();
+  out_.timed = false;
+  for (const model::Fact& fact : run.facts) {
+    if (fact.scope != "import" || fact.value != "absent") continue;
+    if (fact.key == "heap_live") out_.live_known = false;
+    if (fact.key == "heap_freed") out_.freed_known = false;
+  }
+  std::map<int64_t, uint64_t> rates;
+  for (const model::HeapSum& sum : run.heap_sums) {
+    if (sum.thread.value >= threads_.size() || !threads_[sum.thread.value]) continue;
+    add(sum);
+    ++rates[sum.rate_bytes];
+  }
+  uint64_t most = 0;
+  for (const auto& [rate, count] : rates) {
+    if (count > most) out_.rate_bytes = static_cast<uint64_t>(rate);
+    most = std::max(most, count);
+  }
+}
+
+void Summariser::add(const model::HeapSum& sum) {
+  StackSums& stack = sums_of(sum.stack);
+  SiteSums& site = sites_[stack.site];
+  for (Sum* live : {&live_, &stack.live, &site.live})
+    live->add(sum.live_bytes, sum.live_objects, sum.rate_bytes);
+  for (Sum* all : {&allocated_, &stack.allocated, &site.allocated, &by_thread_[sum.thread.value]})
+    all->add(sum.bytes, sum.objects, sum.rate_bytes);
+  site.freed_bytes += static_cast<double>(std::max<int64_t>(0, sum.bytes - sum.live_bytes));
+  // Who holds most is shown, else who allocates most.
+  bool holds = stack.live.bytes > site.heaviest_live;
+  bool takes = site.heaviest_live == 0 && stack.allocated.bytes > site.heaviest_bytes;
+  if (!holds && !takes) return;
+  site.heaviest = sum.stack;
+  site.heaviest_live = stack.live.bytes;
+  site.heaviest_bytes = stack.allocated.bytes;
 }
 
 // The snapshots that were asked for, or quarters of the window.
@@ -294,21 +349,27 @@ Result<HeapSummary> Summariser::summarise(size_t most_sites) {
   out_.present = true;
   out_.window_ns = std::max<int64_t>(0, info_.window_end_ns - info_.window_begin_ns);
   out_.young_ns = out_.window_ns / 4;
-  if (auto done = read_events(); !done) return std::unexpected(done.error());
-  choose_marks();
-  for (const Event& event : events_) add(event);
-  lay_timeline();
+  if (reader_.contents().heap_imported) {
+    read_sums();
+  } else {
+    if (auto done = read_events(); !done) return std::unexpected(done.error());
+    choose_marks();
+    for (const Event& event : events_) add(event);
+    lay_timeline();
+  }
   out_.live = live_.amount();
   out_.allocated = allocated_.amount();
+  double whole = 0;
   for (const auto& [stack, sums] : stacks_) {
     out_.stacks.push_back({stack, sums.live.amount(), sums.allocated.amount()});
     bool complete = tree_.path_of(stack) != 0 && tree_.end_of(stack) == model::StackEnd::complete;
-    if (complete) out_.complete_share += sums.allocated.bytes;
-    if (!sites_[sums.site].named) out_.unresolved_share += sums.allocated.bytes;
+    whole += sums.weight();
+    if (complete) out_.complete_share += sums.weight();
+    if (!sites_[sums.site].named) out_.unresolved_share += sums.weight();
   }
-  if (allocated_.bytes > 0) {
-    out_.complete_share /= allocated_.bytes;
-    out_.unresolved_share /= allocated_.bytes;
+  if (whole > 0) {
+    out_.complete_share /= whole;
+    out_.unresolved_share /= whole;
   }
   for (SiteSums& sums : sites_) out_.sites.push_back(finish(sums));
   // A site matters by what it holds or by what it goes through, whichever is more of its whole.

@@ -3,9 +3,12 @@
 //
 // Every sample is weighted by itself (model/heap.h) and then summed; each sum carries the 95 %
 // half-width of its sampling error, √Σ x²(1 − p)/p² times 1.96 for samples taken with chance p.
-// What lived before sampling began is not known and not in any figure. In: a run::Reader, the tree
-// of its stacks and which threads are asked for. Out: sites, heaviest first. Failures: the
-// Reader's.
+// What lived before sampling began is not known and not in any figure.
+//
+// Of an imported profile there are sums instead of samples: no times, so no peak, growth, lifetimes
+// or leaks; errors only where the profile tells its rate, by the mean size of each sum. In: a
+// run::Reader, the tree of its stacks and which threads are asked for. Out: sites, heaviest first.
+// Failures: the Reader's.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +24,7 @@ namespace assay::analysis {
 struct HeapAmount {
   double bytes = 0, objects = 0;
   double bytes_error = 0, objects_error = 0;  // ± with 95 % confidence
-  uint64_t samples = 0;
+  uint64_t samples = 0;                       // or sums, of an imported profile
 };
 
 // One line of the program that allocates, whoever called it.
@@ -63,6 +66,9 @@ struct HeapStack {
 
 struct HeapSummary {
   bool present = false;
+  bool timed = true;       // else of an imported profile: nothing below that is about time is known
+  bool live_known = true;  // else `live` is empty everywhere
+  bool freed_known = true;  // else `allocated` is empty everywhere
   int64_t window_ns = 0;
   uint64_t rate_bytes = 0;  // mean bytes between samples, as most samples had it
   HeapAmount live, allocated;

@@ -53,6 +53,57 @@ class HeapSummaryTest : public testing::Test {
   std::mt19937_64 random_{42};
 };
 
+TEST_F(HeapSummaryTest, SumsOfAnImportSayNothingOfTime) {
+  run_.edit().info.backend = "import: pprof";
+  model::StackId kept = run_.stack({"main", "keep", "malloc"}),
+                 passed = run_.stack({"main", "pass", "malloc"});
+  run_.add_heap_sum({thread_, kept, 1000, 10, 1000, 10, 0});
+  run_.add_heap_sum({thread_, passed, 0, 0, 9000, 90, 0});
+  run_.add_heap_sum({thread_, passed, 500, 1, 1000, 2, 0});
+  HeapSummary heap = summary();
+  EXPECT_FALSE(heap.timed);
+  EXPECT_EQ(heap.live.bytes, 1500);
+  EXPECT_EQ(heap.live.objects, 11);
+  EXPECT_EQ(heap.allocated.bytes, 11000);
+  EXPECT_EQ(heap.allocated.objects, 102);
+  EXPECT_EQ(heap.live.bytes_error, 0) << "no rate is known";
+  EXPECT_TRUE(heap.timeline.empty());
+  EXPECT_TRUE(heap.marks.empty());
+  EXPECT_EQ(site(heap, "pass").live.bytes, 500);
+  EXPECT_EQ(site(heap, "pass").allocated.objects, 92);
+  EXPECT_DOUBLE_EQ(site(heap, "pass").freed_share, 0.95);
+  EXPECT_FALSE(site(heap, "keep").leaks);
+  EXPECT_EQ(site(heap, "keep").frames.size(), 2u);
+  EXPECT_EQ(heap.complete_share, 1);
+
+  auto report = analyse(run_, {});
+  ASSERT_TRUE(report);
+  EXPECT_TRUE(report->heap_alone);
+  EXPECT_TRUE(report->findings.empty()) << report->findings[0].id;
+  EXPECT_TRUE(report->not_bottlenecks.empty());
+  EXPECT_EQ(report->verdict.kind, "withheld");
+  EXPECT_NE(report->verdict.sentence.find("heap"), std::string::npos) << report->verdict.sentence;
+}
+
+// Ten of the mean size, each taken with a chance of 1 − 1/e.
+TEST_F(HeapSummaryTest, ErrorsOfSumsFollowFromTheirRate) {
+  run_.add_heap_sum({thread_, run_.stack({"main"}), 10 * 1000, 10, 10 * 1000, 10, 1000});
+  double chance = 1 - std::exp(-1.0), error = 1.96 * std::sqrt(10 * (1 - chance) / chance);
+  HeapSummary heap = summary();
+  EXPECT_NEAR(heap.live.objects_error, error, 1e-9);
+  EXPECT_NEAR(heap.live.bytes_error, 1000 * error, 1e-6);
+}
+
+TEST_F(HeapSummaryTest, WhatAnImportDoesNotKnowIsSaid) {
+  run_.edit().facts.push_back({"import", "heap_freed", "absent"});
+  run_.add_heap_sum({thread_, run_.stack({"main", "keep"}), 1000, 10, 0, 0, 0});
+  HeapSummary heap = summary();
+  EXPECT_TRUE(heap.live_known);
+  EXPECT_FALSE(heap.freed_known);
+  EXPECT_EQ(site(heap, "keep").frames.front().function, "keep");
+  EXPECT_EQ(heap.complete_share, 1);
+}
+
 TEST_F(HeapSummaryTest, ARunWithoutAllocationsHasNone) {
   EXPECT_FALSE(summary().present);
 }

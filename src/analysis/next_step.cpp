@@ -65,7 +65,7 @@ std::string options_of(const Report& report) {
   const Workload& load = report.workload;
   std::string options;
   if (load.present && !load.what.empty()) options += " --load " + shell_word(load.what);
-  if (report.heap.present && report.info.backend != "heap") options += " --heap";
+  if (report.heap.present && !report.heap_alone) options += " --heap";
   return options;
 }
 

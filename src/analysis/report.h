@@ -131,6 +131,7 @@ struct Report {
   std::vector<CategoryShare> categories;
   std::vector<LockSummary> locks;
   HeapSummary heap;
+  bool heap_alone = false;  // a heap profile, taken or imported, and nothing of time
   Workload workload;
   Vitals vitals;
   Verdict verdict;

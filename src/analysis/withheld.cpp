@@ -84,7 +84,10 @@ bool add_import(const Report& report, std::vector<Withheld>& reasons) {
       return fact.scope == "import" && fact.key == what && fact.value == "absent";
     });
   };
-  if (std::string unit = imported_unit(report); !unit.empty()) {
+  if (report.heap_alone) {
+    reasons.push_back({"the imported profile is one of the heap: it says nothing of time",
+                       "record the server itself", true});
+  } else if (std::string unit = imported_unit(report); !unit.empty()) {
     reasons.push_back({fmt::format("the imported profile counts {0}, not time: where this report "
                                    "speaks of CPU time, read {0}",
                                    unit),

@@ -21,6 +21,13 @@ constexpr const char* kExamples =
     "The format is told by the bytes. What a file does not know (times, threads, waits) stays\n"
     "absent; `assay report` says so. Formats: docs/import.md.";
 
+std::string taken_text(const session::ImportOutcome& outcome) {
+  std::string heap = fmt::format("allocations of {} stacks", format_count(outcome.heap_sums));
+  if (outcome.heap_sums > 0 && outcome.samples == 0 && outcome.waits == 0) return heap;
+  return fmt::format("{} samples, {} waits{}", format_count(outcome.samples),
+                     format_count(outcome.waits), outcome.heap_sums > 0 ? ", " + heap : "");
+}
+
 class ImportCommand final : public Command {
  public:
   explicit ImportCommand(CLI::App* parser) : Command(parser) {
@@ -48,8 +55,8 @@ class ImportCommand final : public Command {
     auto outcome = session::import_files(options_);
     if (!outcome) return print_error(outcome.error());
     if (!quiet_) {
-      say(stderr, "{}: {} samples, {} waits   (assay report {})\n", options_.output,
-          format_count(outcome->samples), format_count(outcome->waits), options_.output);
+      say(stderr, "{}: {}   (assay report {})\n", options_.output, taken_text(*outcome),
+          options_.output);
     }
     return kDone;
   }

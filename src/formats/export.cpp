@@ -43,7 +43,8 @@ std::string subtitle(const SelectedRun& run, const FlameTree& tree, Metric metri
   const model::RunInfo& info = run.contents().info;
   int64_t total = tree.nodes()[0].total;
   std::string text = metric_value(metric, total);
-  text += fmt::format(" in {}", format_duration(run.end_ns() - run.begin_ns()));
+  if (run.end_ns() > run.begin_ns())
+    text += fmt::format(" in {}", format_duration(run.end_ns() - run.begin_ns()));
   if (tree.nodes()[0].base_total > 0) {
     int64_t before = tree.nodes()[0].base_total;
     text += fmt::format(", before {}", metric_value(metric, before));
@@ -106,7 +107,11 @@ Result<void> write_tree(SelectedRun& run, const std::vector<TotalRow>& rows,
 
 // A heap profile has nothing else to show.
 Metric default_metric(const run::Contents& contents) {
-  return contents.info.backend == "heap" ? Metric::inuse_space : Metric::cpu;
+  if (!contents.is_heap_alone()) return Metric::cpu;
+  bool live = !contents.heap_imported ||
+              std::ranges::any_of(contents.heap_sums,
+                                  [](const model::HeapSum& sum) { return sum.live_bytes > 0; });
+  return live ? Metric::inuse_space : Metric::alloc_space;
 }
 
 Result<void> check_heap(const run::Contents& contents, Format format, Metric metric) {

@@ -144,18 +144,6 @@ TEST_F(Readers, GperftoolsCpu) {
             std::string::npos);
 }
 
-TEST_F(Readers, GperftoolsHeapScalesSampledProfiles) {
-  const std::string rows = "  2: 1024 [ 4: 2048] @ 0x401010 0x402000\nMAPPED_LIBRARIES:\n";
-  auto bytes_in_use = [&](const std::string& head) {
-    Input input = Input::of_bytes("heap", head + rows);
-    auto back = imported(scratch_, [&](RunBuilder& b) { return read_gperftools_heap(input, b); });
-    return back ? sums_of(*back).cpu : -1;
-  };
-  EXPECT_EQ(bytes_in_use("heap profile: 2: 1024 [4: 2048] @ heapprofile\n"), 1024);
-  // 1024 / (1 − e^(−512/524288))
-  EXPECT_EQ(bytes_in_use("heap profile: 2: 1024 [4: 2048] @ heap_v2/524288\n"), 1'049'088);
-}
-
 TEST_F(Readers, SpeedscopeRefusesWhatItsSchemaForbids) {
   auto read = [](const Input& in, RunBuilder& b) { return read_speedscope(in, {}, b); };
   EXPECT_NE(error_of("{\"a\":", read).find("at offset"), std::string::npos);

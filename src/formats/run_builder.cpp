@@ -160,6 +160,26 @@ void RunBuilder::untimed_waits(model::ThreadId thread, model::StackId stack, uin
   untimed_.push_back({thread, stack, std::max<uint64_t>(1, count), blocked_ns, runqueue_ns, true});
 }
 
+void RunBuilder::heap_sum(model::HeapSum sum) {
+  constexpr int64_t kMost = INT64_MAX / 4;
+  bool any = false;
+  auto add = [&](int64_t& value, int64_t& total) {
+    value = std::clamp<int64_t>(value, 0, kMost);
+    any = any || value > 0;
+    heap_overflows_ = heap_overflows_ || total > kMost - value;
+    if (!heap_overflows_) total += value;
+  };
+  add(sum.live_bytes, heap_total_.live_bytes);
+  add(sum.live_objects, heap_total_.live_objects);
+  add(sum.bytes, heap_total_.bytes);
+  add(sum.objects, heap_total_.objects);
+  if (!any) return;
+  sum.rate_bytes = std::clamp<int64_t>(sum.rate_bytes, 0, kMost);
+  writer_.add_heap_sum(sum);
+  ++heap_sums_;
+  ++unflushed_;
+}
+
 void RunBuilder::note(const std::string& topic, const std::string& text,
                       const std::string& remedy) {
   writer_.add_note({topic, text, remedy});
@@ -246,9 +266,29 @@ void RunBuilder::put_nouns(const model::RunInfo& info) {
   }
 }
 
+Result<void> RunBuilder::tell_of_heap() {
+  if (!has_heap_) return {};
+  if (heap_overflows_) return fail("the input's allocations add up to more than any memory holds");
+  fact("heap", "sums");
+  fact("heap_live", heap_lacks_live_ ? "absent" : "present");
+  fact("heap_freed", heap_lacks_freed_ ? "absent" : "present");
+  note("heap",
+       "the imported heap profile has sums without times: how the heap grew, when it was largest, "
+       "how long allocations lived and what leaks cannot be told",
+       "assay heap TARGET tells them");
+  if (heap_lacks_live_) note("heap", "the imported profile does not say what of it still lives");
+  if (heap_lacks_freed_) {
+    note("heap",
+         "the imported profile knows what lives, not what was allocated and freed before it was "
+         "taken");
+  }
+  return {};
+}
+
 Result<void> RunBuilder::finish(model::RunInfo info) {
   bool untimed = !untimed_.empty();
   if (auto done = lay_untimed(); !done) return done;
+  if (auto done = tell_of_heap(); !done) return done;
   info.window_begin_ns = first_ns_ == INT64_MAX ? 0 : first_ns_;
   info.window_end_ns =
       std::max(last_ns_ == INT64_MIN ? 0 : last_ns_ + 1, info.window_begin_ns + duration_ns_);
@@ -261,14 +301,15 @@ Result<void> RunBuilder::finish(model::RunInfo info) {
   info.utc_begin_ns = utc_begin_ns_;
   info.sample_period_ns = period_ns_;
   info.oncpu_event = event_;
-  fact("times", untimed ? "absent" : "present");
+  bool heap_alone = has_heap_ && samples_ == 0 && waits_ == 0;
+  fact("times", untimed || heap_alone ? "absent" : "present");
   fact("waits", waits_ > 0 ? "present" : "absent");
   if (untimed) {
     note("times",
          "the imported file has sums without times: rows stand one after another on their thread's "
          "clock, and distributions of waits are means");
   }
-  if (waits_ == 0) {
+  if (waits_ == 0 && !heap_alone) {
     note("waits",
          "the imported file says nothing of time off the CPU: what threads waited for is "
          "unknown, and their time is only what was sampled");

@@ -3,9 +3,9 @@
 // In: threads, modules, frames, stacks, samples and waits from readers, of one file or several;
 // out: the same through a run::Writer, each noun once. A reader that knows no times hands its sums
 // over as untimed: they are laid one after another on their thread's clock, so that they add up,
-// and the run says that it has no times. Bounded memory but for distinct nouns and untimed sums:
-// rows are flushed as they come. Not thread-safe. Failures: the Writer's, from flush() and
-// finish(); more rows than a run can be asked to hold.
+// and the run says that it has no times. Sums of a heap profile stay sums. Bounded memory but for
+// distinct nouns and untimed sums: rows are flushed as they come. Not thread-safe. Failures: the
+// Writer's, from flush() and finish(); more rows than a run can be asked to hold.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/heap.h"
 #include "model/location.h"
 #include "model/module.h"
 #include "model/process.h"
@@ -57,6 +58,9 @@ class RunBuilder {
   void name(model::FrameId frame, std::span<const model::Location> names);
   model::StackId push(model::StackId parent, model::FrameId frame);
   model::StackId marker(model::StackEnd end);
+  model::ProcessId process_of(model::ThreadId thread) const {
+    return threads_[thread.value].process;
+  }
   void mapping(model::ThreadId of_thread, const model::Mapping& mapping, TimeNs from_ns);
 
   void sample(const model::Sample& sample);
@@ -64,6 +68,14 @@ class RunBuilder {
   void untimed_samples(model::ThreadId thread, model::StackId stack, uint64_t count, int64_t ns);
   void untimed_waits(model::ThreadId thread, model::StackId stack, uint64_t count,
                      int64_t blocked_ns, int64_t runqueue_ns);
+
+  // The file is a heap profile, even if there is nothing in it.
+  void begin_heap() { has_heap_ = true; }
+  // What it knows of one stack; values beyond reason are cut to what a run can hold.
+  void heap_sum(model::HeapSum sum);
+  // A file says nothing of what lives, or nothing of what was allocated and freed again.
+  void heap_lacks_live() { heap_lacks_live_ = true; }
+  void heap_lacks_freed() { heap_lacks_freed_ = true; }
 
   void note(const std::string& topic, const std::string& text, const std::string& remedy = "");
   void fact(const std::string& key, const std::string& value);  // of scope "import"
@@ -77,6 +89,7 @@ class RunBuilder {
 
   uint64_t samples() const { return samples_; }
   uint64_t waits() const { return waits_; }
+  uint64_t heap_sums() const { return heap_sums_; }
   const model::ModuleTable& modules() const { return modules_; }
   const model::FrameTable& frames() const { return frames_; }
   bool is_named(model::FrameId frame) const {
@@ -104,6 +117,7 @@ class RunBuilder {
   model::ProcessId process(const Who& who);
   void seen(model::ThreadId thread, TimeNs begin, TimeNs end, int64_t ns);
   Result<void> lay_untimed();
+  Result<void> tell_of_heap();
   void put_nouns(const model::RunInfo& info);
   void split(const Untimed& sum, TimeNs& clock);
 
@@ -126,6 +140,10 @@ class RunBuilder {
   int64_t duration_ns_ = 0, utc_begin_ns_ = 0, period_ns_ = 0;
   std::string event_;
   bool whole_lives_ = false;
+  uint64_t heap_sums_ = 0;
+  model::HeapSum heap_total_;
+  bool has_heap_ = false, heap_overflows_ = false, heap_lacks_live_ = false,
+       heap_lacks_freed_ = false;
   uint64_t samples_ = 0, waits_ = 0, unflushed_ = 0;
 };
 

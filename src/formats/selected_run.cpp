@@ -190,4 +190,16 @@ Result<void> SelectedRun::for_each_alloc(const std::function<void(const Selected
   });
 }
 
+Result<void> SelectedRun::for_each_heap_sum(
+    const std::function<void(const model::HeapSum&)>& visit) {
+  const model::RunInfo& info = contents().info;
+  if (contents().heap_sums.empty()) return {};
+  if (begin_ns_ != info.window_begin_ns || end_ns_ < info.window_end_ns)
+    return fail_with_remedy("the imported heap profile has no times", "leave --from and --to out");
+  for (const model::HeapSum& sum : contents().heap_sums) {
+    if (has(sum.thread) && has_path(sum.stack)) visit(sum);
+  }
+  return {};
+}
+
 }  // namespace assay::formats

@@ -67,6 +67,8 @@ class SelectedRun {
   Result<void> for_each_sample(const std::function<void(const model::Sample&)>& visit);
   Result<void> for_each_wait(const std::function<void(const SelectedWait&)>& visit);
   Result<void> for_each_alloc(const std::function<void(const SelectedAlloc&)>& visit);
+  // Of an imported heap profile. Fails for a part of the time: sums have none.
+  Result<void> for_each_heap_sum(const std::function<void(const model::HeapSum&)>& visit);
 
   // "server", or "server [worker 0]" where several processes are of that name; unique in the run.
   const std::string& process_label(model::ProcessId id) const { return labels_[id.value]; }

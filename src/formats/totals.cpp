@@ -51,6 +51,21 @@ struct HeapSums {
   double inuse_bytes = 0, inuse_objects = 0, alloc_bytes = 0, alloc_objects = 0;
 };
 
+// Of another profiler's sums: whole numbers, which stay what they are.
+Result<void> take_heap_sums(SelectedRun& run, std::vector<TotalRow>& rows) {
+  RowTable table;
+  auto done = run.for_each_heap_sum([&](const model::HeapSum& sum) {
+    TotalRow& row = table.at(sum.thread, sum.stack, 0);
+    row.heap = true;
+    row.inuse_bytes += sum.live_bytes;
+    row.inuse_objects += sum.live_objects;
+    row.alloc_bytes += sum.bytes;
+    row.alloc_objects += sum.objects;
+  });
+  for (const TotalRow& row : table.take()) rows.push_back(row);
+  return done;
+}
+
 Result<void> sum_up_heap(SelectedRun& run, std::vector<TotalRow>& rows) {
   std::map<std::pair<uint32_t, uint32_t>, HeapSums> sums;
   std::vector<std::pair<uint32_t, uint32_t>> order;
@@ -132,6 +147,7 @@ Result<std::vector<TotalRow>> sum_up(SelectedRun& run) {
   if (!done) return std::unexpected(done.error());
   std::vector<TotalRow> rows = table.take();
   if (done = sum_up_heap(run, rows); !done) return std::unexpected(done.error());
+  if (done = take_heap_sums(run, rows); !done) return std::unexpected(done.error());
   return rows;
 }
 

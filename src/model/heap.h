@@ -76,4 +76,14 @@ struct HeapSnapshot {
   int64_t samples = 0;
 };
 
+// What a thread allocated at one call stack, summed by another profiler: without times. A stack may
+// have several. Nothing is negative; what the profiler does not tell is 0.
+struct HeapSum {
+  ThreadId thread;
+  StackId stack;
+  int64_t live_bytes = 0, live_objects = 0;  // when the profile was taken
+  int64_t bytes = 0, objects = 0;            // all that was allocated, freed or not
+  int64_t rate_bytes = 0;  // mean bytes between samples; 0: not known, or everything was counted
+};
+
 }  // namespace assay::model

@@ -83,7 +83,7 @@ void write_heap_changes(const Comparison& comparison, TextPage& page) {
         "  {} {}",
         page.ink(Ink::bold, left(function_name(change.function, kNameWidth), kNameWidth)),
         page.ink(Ink::dim, printable(site_text(change)) + kind)));
-    for (const HeapPart& part : heap_parts(change, comparison.per)) {
+    for (const HeapPart& part : heap_parts(change, comparison)) {
       page.line(fmt::format("      {} {} → {} {}  {}", left(part.what, 10), right(part.base, 16),
                             left(part.next, 16), right(change_text(*part.measure), 9),
                             interval_text(*part.measure)));
@@ -186,7 +186,7 @@ std::string markdown_heap(const Comparison& comparison) {
       "| site | where | what | base | new | change | 95 % interval |\n"
       "|---|---|---|--:|--:|--:|---|\n";
   for (const analysis::HeapChange& change : comparison.heap_changes) {
-    for (const HeapPart& part : heap_parts(change, comparison.per)) {
+    for (const HeapPart& part : heap_parts(change, comparison)) {
       out += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", code(change.function),
                          markdown_text(site_text(change)), part.what, part.base, part.next,
                          change_text(*part.measure), interval_text(*part.measure));
@@ -203,15 +203,17 @@ ordered_json bare_json(const Measure& measure, const std::string& unit) {
   return entry;
 }
 
-ordered_json to_json(const analysis::HeapChange& change, analysis::Per per) {
-  std::string unit(per_name(per == analysis::Per::share ? analysis::Per::second : per));
+ordered_json to_json(const analysis::HeapChange& change, const Comparison& comparison) {
+  analysis::Per per =
+      comparison.per == analysis::Per::share ? analysis::Per::second : comparison.per;
+  std::string unit = comparison.heap_timed ? fmt::format(" per {}", per_name(per)) : "";
   ordered_json json{{"kind", kind_text(change.kind)},
                     {"function", printable(change.function)},
                     {"module", printable(change.module)}};
   if (!change.file.empty()) json["file"] = printable(change.file);
   if (change.line > 0) json["line"] = change.line;
-  json["allocated"] = bare_json(change.allocated, "bytes per " + unit);
-  json["objects"] = bare_json(change.objects, "objects per " + unit);
+  json["allocated"] = bare_json(change.allocated, "bytes" + unit);
+  json["objects"] = bare_json(change.objects, "objects" + unit);
   json["live"] = bare_json(change.live, "bytes");
   return json;
 }
@@ -298,7 +300,7 @@ std::string render_comparison_json(const Comparison& comparison) {
     out["heap_sites_tested"] = comparison.heap_sites_tested;
     out["heap_changes"] = ordered_json::array();
     for (const analysis::HeapChange& change : comparison.heap_changes)
-      out["heap_changes"].push_back(to_json(change, comparison.per));
+      out["heap_changes"].push_back(to_json(change, comparison));
   }
   return out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -180,7 +180,7 @@ std::string heap_table(const Comparison& comparison) {
       "<div class=wide><table><thead><tr><th>site<th><th class=n>before<th class=n>now<th "
       "class=n>change<th class=n>95 % interval<th class=bar></tr></thead><tbody>\n";
   for (const analysis::HeapChange& change : comparison.heap_changes) {
-    for (const HeapPart& part : heap_parts(change, comparison.per)) {
+    for (const HeapPart& part : heap_parts(change, comparison)) {
       const char* direction = part.measure->next > part.measure->base ? "higher" : "lower";
       out += fmt::format(
           "<tr><td><code>{}</code><div class=sub>{} · {}</div></td><td>{}</td><td "

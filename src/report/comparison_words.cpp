@@ -92,10 +92,11 @@ std::string heap_heading(const Comparison& comparison) {
                      comparison.heap_sites_tested, analysis::kSmallestFloor * 100);
 }
 
-std::vector<HeapPart> heap_parts(const analysis::HeapChange& change, analysis::Per per) {
-  std::string unit = per == analysis::Per::request ? "/request"
-                     : per == analysis::Per::run   ? "/run"
-                                                   : "/s";
+std::vector<HeapPart> heap_parts(const analysis::HeapChange& change, const Comparison& comparison) {
+  std::string unit = !comparison.heap_timed                     ? ""
+                     : comparison.per == analysis::Per::request ? "/request"
+                     : comparison.per == analysis::Per::run     ? "/run"
+                                                                : "/s";
   std::vector<HeapPart> all{
       {"allocated", bytes_text(change.allocated.base) + unit,
        bytes_text(change.allocated.next) + unit, &change.allocated},

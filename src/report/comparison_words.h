@@ -26,7 +26,8 @@ struct HeapPart {
   std::string base, next;
   const analysis::Measure* measure;
 };
-std::vector<HeapPart> heap_parts(const analysis::HeapChange& change, analysis::Per per);
+std::vector<HeapPart> heap_parts(const analysis::HeapChange& change,
+                                 const analysis::Comparison& comparison);
 std::string site_text(const analysis::HeapChange& change);  // "server.cpp:12", the module, or both
 std::string verdict_text(const analysis::SideVerdict& verdict);  // empty when there is none
 

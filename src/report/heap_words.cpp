@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "report/words.h"
 
 namespace assay::report {
 namespace {
@@ -42,8 +43,64 @@ std::string lifetime_text(const analysis::HeapSite& site) {
   return site.freed_share > 0 ? format_duration(site.median_lifetime_ns) : "held";
 }
 
+std::string error_text(double error, const analysis::HeapSummary& heap) {
+  bool known = heap.timed || heap.rate_bytes > 1;
+  return known ? bytes_text(error) : "?";
+}
+
+const char* beside_title(const analysis::HeapSummary& heap, bool live) {
+  if (heap.timed) return live ? "growth/s" : "lifetime";
+  return live || !heap.live_known ? "of all" : "freed";
+}
+
+std::string beside_text(const analysis::HeapSite& site, const analysis::HeapSummary& heap,
+                        bool live) {
+  if (heap.timed) return live ? growth_text(site) : lifetime_text(site);
+  if (!live && heap.live_known) return format_percent(site.freed_share);
+  double part = live ? site.live.bytes : site.allocated.bytes;
+  double whole = live ? heap.live.bytes : heap.allocated.bytes;
+  return format_percent(whole > 0 ? part / whole : 0);
+}
+
+std::string heap_heading(const analysis::HeapSummary& heap) {
+  if (!heap.timed) {
+    std::string text = "sums of an imported profile, without times";
+    if (heap.rate_bytes > 1)
+      text += fmt::format("; sampled, one allocation per {} on average",
+                          bytes_text(static_cast<double>(heap.rate_bytes)));
+    return text;
+  }
+  return fmt::format("{} sampled allocations, one per {} on average",
+                     grouped(heap.allocated.samples),
+                     bytes_text(static_cast<double>(heap.rate_bytes)));
+}
+
+namespace {
+
+// "1.5 MB ± 0.1 MB in 12 objects", as far as it is known.
+std::string sum_text(const analysis::HeapAmount& amount, const analysis::HeapSummary& heap) {
+  std::string text = bytes_text(amount.bytes);
+  if (heap.rate_bytes > 1) text += " ± " + bytes_text(amount.bytes_error);
+  if (amount.objects > 0) text += fmt::format(" in {} objects", count_text(amount.objects));
+  return text;
+}
+
+std::vector<std::string> imported_phrases(const analysis::HeapSummary& heap) {
+  std::vector<std::string> phrases;
+  phrases.push_back(heap.live_known
+                        ? "live when the profile was taken: " + sum_text(heap.live, heap)
+                        : "what was live is not in the profile");
+  phrases.push_back(heap.freed_known ? "allocated, freed or not: " + sum_text(heap.allocated, heap)
+                                     : "what was allocated and freed before is not in the profile");
+  phrases.push_back("peak, growth, lifetimes and leaks are not known: the profile has no times");
+  return phrases;
+}
+
+}  // namespace
+
 std::vector<std::string> heap_phrases(const analysis::Report& report) {
   const analysis::HeapSummary& heap = report.heap;
+  if (!heap.timed) return imported_phrases(heap);
   std::vector<std::string> phrases;
   phrases.push_back(fmt::format(
       "live at the end: {} ± {} in {} objects; at its peak, {} after the start, {}",
@@ -65,6 +122,11 @@ std::vector<std::string> heap_phrases(const analysis::Report& report) {
 
 std::vector<std::string> heap_quality_phrases(const analysis::Report& report) {
   const analysis::HeapSummary& heap = report.heap;
+  if (!heap.timed) {
+    return {fmt::format("{} sums", grouped(std::max(heap.live.samples, heap.allocated.samples))),
+            "complete stacks " + format_percent(heap.complete_share),
+            "unresolved " + format_percent(heap.unresolved_share)};
+  }
   return {fmt::format("{} sampled allocations", heap.allocated.samples),
           "lost " + format_percent(report.quality.lost_share),
           "complete stacks " + format_percent(heap.complete_share),

@@ -37,7 +37,10 @@ Json site_json(const analysis::HeapSite& site) {
 Json json_heap(const analysis::Report& report) {
   const analysis::HeapSummary& heap = report.heap;
   if (!heap.present) return nullptr;
-  Json json{{"window_ns", heap.window_ns},
+  Json json{{"timed", heap.timed},
+            {"live_known", heap.live_known},
+            {"freed_known", heap.freed_known},
+            {"window_ns", heap.window_ns},
             {"rate_bytes", heap.rate_bytes},
             {"live", amount(heap.live)},
             {"allocated", amount(heap.allocated)},

@@ -90,7 +90,7 @@ TEST(Json, KeepsItsSchema) {
   SchemaCheck check(rules);
   analysis::FakeRun empty;
   empty.edit() = {};
-  for (const analysis::FakeRun& run : {sample_run(), hostile_run(), empty}) {
+  for (const analysis::FakeRun& run : {sample_run(), hostile_run(), empty, imported_heap_run()}) {
     EXPECT_EQ(check.violation(json::parse(render_json(analysed(run)))), "");
   }
 }

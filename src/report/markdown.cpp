@@ -92,8 +92,7 @@ std::string header(const analysis::Report& report) {
   const model::RunInfo& info = report.info;
   std::string text =
       fmt::format("## Assay: {}\n\n", code(info.target.empty() ? "a run" : info.target));
-  text +=
-      fmt::format("- window: {}{}\n", format_duration(report.window_ns), since(info.utc_begin_ns));
+  text += fmt::format("- window: {}{}\n", window_text(report), since(info.utc_begin_ns));
   std::string host = host_text(report);
   if (!host.empty()) text += "- host: " + escaped(host) + "\n";
   text += "- captured: " + escaped(capture_text(report)) + "\n";
@@ -291,18 +290,17 @@ std::string waits(const analysis::Report& report) {
   return text + "\n" + folded("Their stacks", stacks);
 }
 
-std::string heap_table(const std::vector<const analysis::HeapSite*>& sites, bool live) {
+std::string heap_table(const analysis::HeapSummary& heap, bool live) {
   std::string text =
       fmt::format("| {} | ± 95 % | objects | {} | function | where |\n|--:|--:|--:|--:|---|---|\n",
-                  live ? "live" : "allocated", live ? "growth/s" : "lifetime");
-  for (const analysis::HeapSite* site : sites) {
+                  live ? "live" : "allocated", beside_title(heap, live));
+  for (const analysis::HeapSite* site : sites_by(heap, live, kFunctionsShown)) {
     const analysis::HeapAmount& amount = live ? site->live : site->allocated;
-    text += fmt::format("| {} | {} | {} | {} | {}{} | {} |\n", bytes_text(amount.bytes),
-                        bytes_text(amount.bytes_error), count_text(amount.objects),
-                        live ? growth_text(*site) : lifetime_text(*site),
-                        code(function_name(site->function, kNameColumns)),
-                        site->leaks ? " **leaks**" : "",
-                        escaped(where_text(site->file, site->line, site->module)));
+    text += fmt::format(
+        "| {} | {} | {} | {} | {}{} | {} |\n", bytes_text(amount.bytes),
+        error_text(amount.bytes_error, heap), count_text(amount.objects),
+        beside_text(*site, heap, live), code(function_name(site->function, kNameColumns)),
+        site->leaks ? " **leaks**" : "", escaped(where_text(site->file, site->line, site->module)));
   }
   return text + "\n";
 }
@@ -311,10 +309,11 @@ std::string heap(const analysis::Report& report) {
   if (!report.heap.present) return "";
   std::string text = "### Heap\n\n";
   for (const std::string& phrase : heap_phrases(report)) text += "- " + phrase + "\n";
-  text += "\n#### Live heap by call site\n\n" +
-          heap_table(sites_by(report.heap, true, kFunctionsShown), true);
-  text += "#### Allocations by call site\n\n" +
-          heap_table(sites_by(report.heap, false, kFunctionsShown), false);
+  text += "\n";
+  if (report.heap.live_known)
+    text += "#### Live heap by call site\n\n" + heap_table(report.heap, true);
+  if (report.heap.freed_known)
+    text += "#### Allocations by call site\n\n" + heap_table(report.heap, false);
   std::string stacks;
   for (const analysis::HeapSite* site : sites_by(report.heap, true, kPathsShown)) {
     stacks += fmt::format("{} live, {}\n\n{}\n", bytes_text(site->live.bytes), code(site->function),

@@ -9,6 +9,21 @@
 
 namespace assay::report {
 
+// Another profiler's sums of a heap: no times.
+inline analysis::FakeRun imported_heap_run(bool knows_freed = true) {
+  analysis::FakeRun run;
+  run.edit().info = {};
+  run.edit().info.backend = "import: pprof";
+  run.edit().info.target = "heap.pb.gz";
+  if (!knows_freed) run.edit().facts.push_back({"import", "heap_freed", "absent"});
+  auto thread = run.add_thread(run.add_process(0, "server"), 0, "server");
+  int64_t all = knows_freed ? 1 : 0;
+  run.add_heap_sum(
+      {thread, run.stack({"main", "keep"}), 3'000'000, 30, all * 3'000'000, all * 30, 0});
+  run.add_heap_sum({thread, run.stack({"main", "pass"}), 0, 0, all * 9'000'000, all * 90, 0});
+  return run;
+}
+
 inline analysis::FakeRun sample_run() {
   using model::WaitFlag;
   constexpr int64_t kMs = kNsPerMs;

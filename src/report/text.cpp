@@ -48,8 +48,7 @@ void write_header(const analysis::Report& report, TextPage& page) {
   const model::RunInfo& info = report.info;
   std::string target = info.target.empty() ? "a run" : info.target;
   page.line(page.ink(Ink::bold, fitted("Assay: " + target, page.width())));
-  std::string window =
-      fmt::format("{}{}", format_duration(report.window_ns), since(info.utc_begin_ns));
+  std::string window = fmt::format("{}{}", window_text(report), since(info.utc_begin_ns));
   labelled(page, "window", window);
   labelled(page, "host", host_text(report));
   write_load(report, page);

@@ -19,20 +19,19 @@ constexpr size_t kStackLines = 8;
 constexpr size_t kThreadsShown = 6;
 constexpr int kWhereColumns = 28;
 
-void write_sites(const std::vector<const analysis::HeapSite*>& sites, bool live, TextPage& page) {
+void write_sites(const analysis::HeapSummary& heap, bool live, TextPage& page) {
   int name_columns = page.width() - (10 + 9 + 10 + 10 + 2 + 2 + kWhereColumns);
   page.line(page.ink(
-      Ink::dim,
-      fmt::format("{}{}{}{}  {}  where", right(live ? "live" : "allocated", 10), right("± 95 %", 9),
-                  right("objects", 10), right(live ? "growth/s" : "lifetime", 10),
-                  left("function", name_columns))));
-  for (const analysis::HeapSite* site : sites) {
+      Ink::dim, fmt::format("{}{}{}{}  {}  where", right(live ? "live" : "allocated", 10),
+                            right("± 95 %", 9), right("objects", 10),
+                            right(beside_title(heap, live), 10), left("function", name_columns))));
+  for (const analysis::HeapSite* site : sites_by(heap, live, kSitesShown)) {
     const analysis::HeapAmount& amount = live ? site->live : site->allocated;
-    std::string last = live ? growth_text(*site) : lifetime_text(*site);
     page.line(fmt::format(
         "{}{}{}{}  {}  {}", right(bytes_text(amount.bytes), 10),
-        right(bytes_text(amount.bytes_error), 9), right(count_text(amount.objects), 10),
-        right(last, 10), left(function_name(site->function, name_columns), name_columns),
+        right(error_text(amount.bytes_error, heap), 9), right(count_text(amount.objects), 10),
+        right(beside_text(*site, heap, live), 10),
+        left(function_name(site->function, name_columns), name_columns),
         page.ink(Ink::dim,
                  fitted(where_text(site->file, site->line, site->module), kWhereColumns))));
   }
@@ -72,7 +71,10 @@ void write_threads(const analysis::Report& report, TextPage& page) {
   for (size_t i = 0; i < std::min(kThreadsShown, heap.threads.size()); ++i) {
     const analysis::HeapThread& thread = heap.threads[i];
     page.line(fmt::format(
-        "{}{}  {} {}", right(rate_text(thread.allocated.bytes, heap), 12),
+        "{}{}  {} {}",
+        right(heap.timed ? rate_text(thread.allocated.bytes, heap)
+                         : bytes_text(thread.allocated.bytes),
+              12),
         right(format_percent(
                   heap.allocated.bytes > 0 ? thread.allocated.bytes / heap.allocated.bytes : 0),
               9),
@@ -85,21 +87,24 @@ void write_threads(const analysis::Report& report, TextPage& page) {
 void write_heap(const analysis::Report& report, TextPage& page) {
   const analysis::HeapSummary& heap = report.heap;
   if (!heap.present) return;
-  page.heading("Heap", fmt::format("{} sampled allocations, one per {} on average",
-                                   grouped(heap.allocated.samples),
-                                   bytes_text(static_cast<double>(heap.rate_bytes))));
+  page.heading("Heap", heap_heading(heap));
   for (const std::string& line : heap_phrases(report)) page.paragraph("  ", line, 2);
-  if (heap.allocated.samples == 0) return;
+  if (heap.allocated.samples == 0 && heap.live.samples == 0) return;
   std::vector<const analysis::HeapSite*> live = sites_by(heap, true, kSitesShown);
   if (!live.empty()) {
-    page.heading("Live heap by call site", "what was allocated since the start and is still held");
-    write_sites(live, true, page);
+    page.heading("Live heap by call site",
+                 heap.timed ? "what was allocated since the start and is still held"
+                            : "what was held when the profile was taken");
+    write_sites(heap, true, page);
     write_stacks(live, page);
   }
-  page.heading("Allocations by call site", "whether freed or not");
   std::vector<const analysis::HeapSite*> all = sites_by(heap, false, kSitesShown);
-  write_sites(all, false, page);
-  write_leaks(heap, page);
+  if (!all.empty()) {
+    page.heading("Allocations by call site", "whether freed or not");
+    write_sites(heap, false, page);
+    if (live.empty()) write_stacks(all, page);
+  }
+  if (heap.timed) write_leaks(heap, page);
   write_threads(report, page);
 }
 

@@ -91,6 +91,24 @@ TEST(Text, EmptyRun) {
   EXPECT_THAT(render_markdown(analysed(run)), HasSubstr("No samples"));
 }
 
+TEST(Text, AnImportedHeapSaysWhatItDoesNotKnow) {
+  std::string text = render_text(analysed(imported_heap_run()), {});
+  EXPECT_THAT(text, HasSubstr("window    not known\n"));
+  EXPECT_THAT(text, HasSubstr("captured  1 process; import: pprof\n"));
+  EXPECT_THAT(text, HasSubstr("live when the profile was taken: 3.00 MB in 30 objects"));
+  EXPECT_THAT(text, HasSubstr("allocated, freed or not: 12.0 MB in 120 objects"));
+  EXPECT_THAT(text, HasSubstr("growth, lifetimes and leaks are not known"));
+  EXPECT_THAT(text, HasSubstr("100 %  pass"));
+  for (const char* of_time : {"Thread time", "Verdict", "Suspected leaks", "/s", "on-CPU"})
+    EXPECT_THAT(text, Not(HasSubstr(of_time)));
+  std::string live_alone = render_text(analysed(imported_heap_run(false)), {});
+  EXPECT_THAT(live_alone, HasSubstr("freed before is not in the profile"));
+  EXPECT_THAT(live_alone, Not(HasSubstr("Allocations by call site")));
+  std::string markdown = render_markdown(analysed(imported_heap_run(false)));
+  EXPECT_THAT(markdown, HasSubstr("#### Live heap by call site"));
+  EXPECT_THAT(markdown, Not(HasSubstr("Allocations by call site")));
+}
+
 TEST(Text, RunWithoutSamples) {
   analysis::FakeRun run;
   auto thread = run.add_thread(run.add_process(1, "/opt/server"), 1, "main");

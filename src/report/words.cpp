@@ -69,11 +69,20 @@ std::string host_text(const analysis::Report& report) {
   return text;
 }
 
+std::string window_text(const analysis::Report& report) {
+  bool has_none = report.window_ns == 0 && !report.heap.timed;
+  if (!has_none) return format_duration(report.window_ns);
+  return report.info.utc_begin_ns > 0 ? "not known; a profile" : "not known";
+}
+
 std::string capture_text(const analysis::Report& report) {
-  std::string text =
-      fmt::format("{} process{}, {} thread{}", report.processes.size(),
-                  report.processes.size() == 1 ? "" : "es", grouped(report.threads.size()),
-                  report.threads.size() == 1 ? "" : "s");
+  std::string text = fmt::format("{} process{}", report.processes.size(),
+                                 report.processes.size() == 1 ? "" : "es");
+  // A heap profile of another tool has one that stands for all.
+  bool knows_threads = report.heap.timed || report.threads.size() > report.processes.size();
+  if (knows_threads)
+    text += fmt::format(", {} thread{}", grouped(report.threads.size()),
+                        report.threads.size() == 1 ? "" : "s");
   if (!report.info.backend.empty()) text += "; " + report.info.backend;
   if (!report.info.oncpu_event.empty()) {
     text += (report.info.backend.empty() ? "; " : ", ") + report.info.oncpu_event;

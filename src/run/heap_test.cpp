@@ -39,6 +39,8 @@ class HeapInRun : public testing::Test {
       }
     }
     (*writer)->add_heap_snapshot({{1}, kFixtureBegin + 5, 1000, 10, 3});
+    (*writer)->add_heap_sum({{1}, {2}, 1000, 10, 3000, 31, 524288});
+    (*writer)->add_heap_sum({{1}, {kFixtureStacks + 1000}, 1, 1, 1, 1, 0});  // of no known stack
     model::RunInfo info = fixture_info();
     info.window_end_ns = kFixtureBegin + 10 * kNsPerSecond;
     ASSERT_TRUE((*writer)->finish(info));
@@ -77,6 +79,39 @@ TEST_F(HeapInRun, EveryAllocationAndFreeComesBack) {
   EXPECT_EQ(frees, (kCount - 500) / 2);
 }
 
+TEST_F(HeapInRun, SumsOfAnotherProfilerComeBack) {
+  auto reader = Reader::open(path_);
+  ASSERT_TRUE(reader) << reader.error().text();
+  const Contents& run = (*reader)->contents();
+  ASSERT_EQ(run.heap_sums.size(), 1u) << "one that refers to nothing is left out";
+  const model::HeapSum& sum = run.heap_sums[0];
+  EXPECT_EQ(sum.thread.value, 1u);
+  EXPECT_EQ(sum.stack.value, 2u);
+  EXPECT_EQ(sum.live_bytes, 1000);
+  EXPECT_EQ(sum.live_objects, 10);
+  EXPECT_EQ(sum.bytes, 3000);
+  EXPECT_EQ(sum.objects, 31);
+  EXPECT_EQ(sum.rate_bytes, 524288);
+  EXPECT_FALSE(run.heap_imported) << "what the run is, is told by a fact";
+}
+
+TEST_F(HeapInRun, DamagedSumsAreRefused) {
+  for (const char* damage :
+       {"UPDATE heap_sum SET bytes = -1", "UPDATE heap_sum SET stack = 1 << 40",
+        "UPDATE heap_sum SET thread = 77777",
+        "UPDATE heap_sum SET bytes = 1 << 62, live_bytes = 1 << 62"}) {
+    std::string bad = scratch_.file("bad.assay");
+    std::filesystem::copy_file(path_, bad, std::filesystem::copy_options::overwrite_existing);
+    auto database = Database::open(bad, SQLITE_OPEN_READWRITE);
+    ASSERT_TRUE(database);
+    ASSERT_TRUE(database->execute(damage));
+    database->close();
+    auto reader = Reader::open(bad);
+    ASSERT_FALSE(reader) << damage;
+    EXPECT_NE(reader.error().what.find("heap_sum"), std::string::npos) << reader.error().what;
+  }
+}
+
 TEST_F(HeapInRun, SqlJoinsAllocationsWithTheirEnds) {
   std::vector<SqlValue> row;
   auto query = [&](const std::string& text) {
@@ -101,8 +136,9 @@ TEST_F(HeapInRun, RunsWithoutSuchTablesAreRead) {
   std::filesystem::copy_file(path_, old);
   auto database = Database::open(old, SQLITE_OPEN_READWRITE);
   ASSERT_TRUE(database);
-  ASSERT_TRUE(database->execute(
-      "DROP TABLE heap_block; DROP TABLE heap_free_block; DROP TABLE heap_snapshot"));
+  ASSERT_TRUE(
+      database->execute("DROP TABLE heap_block; DROP TABLE heap_free_block; DROP TABLE "
+                        "heap_snapshot; DROP TABLE heap_sum"));
   database->close();
   auto reader = Reader::open(old);
   ASSERT_TRUE(reader) << reader.error().text();

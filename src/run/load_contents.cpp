@@ -257,6 +257,42 @@ Result<void> load_data_names(const Database& database, Contents& out) {
                       });
 }
 
+bool has_rows(const Database& database, const char* query) {
+  auto found = database.query_int(query);
+  return found && *found != 0;
+}
+
+// Nor have they this.
+Result<void> load_heap_sums(const Database& database, Contents& out) {
+  bool there = has_rows(database,
+                        "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = "
+                        "'heap_sum' AND sql NOT LIKE 'CREATE VIRTUAL%'");
+  if (!there) return {};
+  int64_t most = INT64_MAX;
+  auto done = for_each_row(
+      database, "heap_sum",
+      "SELECT thread, stack, live_bytes, live_objects, bytes, objects, rate FROM heap_sum ORDER BY "
+      "id",
+      [&](Row& row) {
+        model::HeapSum sum;
+        sum.thread = {row.below(0, out.threads.size())};
+        sum.stack = {row.below(1, out.stacks.size())};
+        int column = 2;
+        for (int64_t* value : {&sum.live_bytes, &sum.live_objects, &sum.bytes, &sum.objects}) {
+          *value = row.i64(column++);
+          if (*value < 0 || *value > most) return row.refuse();
+          most -= *value;  // whoever adds them up need not fear an overflow
+        }
+        sum.rate_bytes = row.i64(column);
+        if (sum.rate_bytes < 0) return row.refuse();
+        out.heap_sums.push_back(sum);
+      });
+  for (const model::Fact& fact : out.facts)
+    out.heap_imported = out.heap_imported || (fact.scope == "import" && fact.key == "heap");
+  out.has_heap = out.has_heap || out.heap_imported;
+  return done;
+}
+
 // Nor have they these.
 Result<void> load_heap(const Database& database, Contents& out) {
   auto there = database.query_int(
@@ -286,6 +322,9 @@ Result<Contents> load_contents(const Database& database) {
   if (auto done = load_series(database, out); !done) return std::unexpected(done.error());
   if (auto done = load_data_names(database, out); !done) return std::unexpected(done.error());
   if (auto done = load_heap(database, out); !done) return std::unexpected(done.error());
+  if (auto done = load_heap_sums(database, out); !done) return std::unexpected(done.error());
+  out.has_time = has_rows(database, "SELECT EXISTS(SELECT 1 FROM sample_block)") ||
+                 has_rows(database, "SELECT EXISTS(SELECT 1 FROM wait_block)");
   return out;
 }
 

@@ -30,6 +30,7 @@ void Pending::clear() {
   empty(heap_allocs);
   empty(heap_frees);
   empty(heap_snapshots);
+  empty(heap_sums);
   open_waits.reset();
   empty(series);
   empty(points);

@@ -43,6 +43,7 @@ struct Pending {
   std::vector<model::HeapAlloc> heap_allocs;
   std::vector<model::HeapFree> heap_frees;
   std::vector<model::HeapSnapshot> heap_snapshots;
+  std::vector<model::HeapSum> heap_sums;
   std::optional<std::vector<model::Wait>> open_waits;  // replaces those of the flush before
   std::vector<model::Series> series;
   std::vector<model::Point> points;

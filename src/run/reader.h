@@ -52,7 +52,13 @@ struct Contents {
   std::vector<model::Loss> losses;
   std::vector<model::DataName> data_names;  // by process, then address
   std::vector<model::HeapSnapshot> heap_snapshots;
-  bool has_heap = false;  // allocations were sampled
+  std::vector<model::HeapSum> heap_sums;
+  bool has_heap = false;       // allocations were sampled, or a profile of them imported
+  bool heap_imported = false;  // then there are sums instead of allocations
+  bool has_time = false;       // there are samples or waits
+
+  // A heap profile, taken or imported, and nothing of time.
+  bool is_heap_alone() const { return info.backend == "heap" || (heap_imported && !has_time); }
 };
 
 // Limits a stream to [begin, end) by sample time, or by overlap for waits.

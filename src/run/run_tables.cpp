@@ -76,6 +76,7 @@ Result<void> RunTables::prepare() {
            {sql_.heap_block, "INSERT INTO heap_block VALUES(NULL,?,?,?,?,?,?)"},
            {sql_.heap_free_block, "INSERT INTO heap_free_block VALUES(NULL,?,?,?,?,?)"},
            {sql_.heap_snapshot, "INSERT INTO heap_snapshot VALUES(NULL,?,?,?,?,?)"},
+           {sql_.heap_sum, "INSERT INTO heap_sum VALUES(NULL,?,?,?,?,?,?,?)"},
            {sql_.next_wait_block, "SELECT coalesce(max(id), 0) + 1 FROM wait_block"},
            {sql_.drop_wait_blocks, "DELETE FROM wait_block WHERE id >= ?"},
            {sql_.second,
@@ -281,6 +282,7 @@ void RunTables::leave_out_unreadable(Pending& pending) const {
   // Counted when they end.
   if (pending.open_waits) std::erase_if(*pending.open_waits, unreadable);
   count += std::erase_if(pending.heap_allocs, unknown);
+  count += std::erase_if(pending.heap_sums, unknown);
   count += std::erase_if(pending.heap_frees, [this](const model::HeapFree& row) {
     return !threads_.knows(row.thread);
   });
@@ -336,6 +338,12 @@ Result<void> RunTables::write_heap(const Pending& pending) {
     Statement& sql = sql_.heap_snapshot;
     sql.bind(snapshot.process.value).bind(snapshot.time).bind(snapshot.live_bytes);
     if (auto done = sql.bind(snapshot.live_objects).bind(snapshot.samples).run(); !done)
+      return done;
+  }
+  for (const model::HeapSum& sum : pending.heap_sums) {
+    Statement& sql = sql_.heap_sum;
+    sql.bind(sum.thread.value).bind(sum.stack.value).bind(sum.live_bytes).bind(sum.live_objects);
+    if (auto done = sql.bind(sum.bytes).bind(sum.objects).bind(sum.rate_bytes).run(); !done)
       return done;
   }
   return {};

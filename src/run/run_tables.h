@@ -50,7 +50,8 @@ class RunTables {
   struct Statements {
     Statement info, fact, note, process, thread, module, mapping, frame, stack, function, location,
         drop_locations, data_name, source_line, series, point, loss, sample_block, wait_block,
-        heap_block, heap_free_block, heap_snapshot, next_wait_block, drop_wait_blocks, second;
+        heap_block, heap_free_block, heap_snapshot, heap_sum, next_wait_block, drop_wait_blocks,
+        second;
   };
   Statements sql_;
   ThreadGrouper threads_;

@@ -93,6 +93,9 @@ class FileWriter : public Writer {
   void add_heap_free(const model::HeapFree& end) override {
     with_pending([&](Pending& pending) { pending.heap_frees.push_back(end); });
   }
+  void add_heap_sum(const model::HeapSum& sum) override {
+    with_pending([&](Pending& pending) { pending.heap_sums.push_back(sum); });
+  }
   void add_heap_snapshot(const model::HeapSnapshot& snapshot) override {
     with_pending([&](Pending& pending) { pending.heap_snapshots.push_back(snapshot); });
   }

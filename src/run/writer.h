@@ -61,6 +61,7 @@ class Writer {
   virtual void add_heap_alloc(const model::HeapAlloc&) {}
   virtual void add_heap_free(const model::HeapFree&) {}
   virtual void add_heap_snapshot(const model::HeapSnapshot&) {}
+  virtual void add_heap_sum(const model::HeapSum&) {}
   virtual void add_series(const model::Series& series) = 0;
   virtual void add_point(const model::Point& point) = 0;
   virtual void add_loss(const model::Loss& loss) = 0;

@@ -241,7 +241,7 @@ Result<ImportOutcome> import_files(const ImportOptions& options) {
   info.backend = "import: " + joined(importer.formats());
   if (auto done = builder.finish(info); !done) return std::unexpected(done.error());
   if (auto done = draft.move_into_place(); !done) return std::unexpected(done.error());
-  return ImportOutcome{builder.samples(), builder.waits(), importer.formats()};
+  return ImportOutcome{builder.samples(), builder.waits(), builder.heap_sums(), importer.formats()};
 }
 
 }  // namespace assay::session

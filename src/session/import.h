@@ -31,6 +31,7 @@ struct ImportOptions {
 struct ImportOutcome {
   uint64_t samples = 0;
   uint64_t waits = 0;
+  uint64_t heap_sums = 0;  // of heap profiles, by stack
   std::vector<std::string> formats;  // of each input
 };
 

@@ -75,7 +75,6 @@ TEST_F(ImportTest, GoldenFilesHaveTheTotalsOfTheirOwnTools) {
            Row{"go_cpu.pb.gz", "import: pprof", {5, 0, 50'000'000, 0}},
            Row{"go_block.pb.gz", "import: pprof", {0, 6, 0, 287'859'234}},
            Row{"gperftools.cpu", "import: gperftools-cpu", {14, 0, 140'000'000, 0}},
-           Row{"gperftools.heap", "import: gperftools-heap", {2, 0, 6'000'000, 0}},
            Row{"stacks.folded", "import: folded", {100, 0, 100, 0}},
            Row{"evented.speedscope.json", "import: speedscope", {6, 0, 13'000'000, 0}},
        }) {
@@ -84,6 +83,48 @@ TEST_F(ImportTest, GoldenFilesHaveTheTotalsOfTheirOwnTools) {
     EXPECT_EQ(found(), row.want) << row.file;
     EXPECT_EQ(read_back()->contents().info.backend, row.backend);
   }
+}
+
+// As go tool pprof says of them (-sample_index=inuse_space …).
+TEST_F(ImportTest, GoldenHeapProfilesHaveTheTotalsOfGosReader) {
+  struct Row {
+    const char* file;
+    model::HeapSum want;
+  };
+  for (const Row& row : {
+           Row{"gperftools.heap", {{}, {}, 6'000'000, 101, 6'000'000, 101}},
+           Row{"tcmalloc_sampled.heap", {{}, {}, 5'267'910, 1050, 5'267'910, 1050}},
+           Row{"go_heap.pb.gz", {{}, {}, 4'562'337, 4, 5'086'689, 4100}},
+           Row{"go_heap_debug1.txt", {{}, {}, 5'288'719, 2129, 235'026'566, 118'826}},
+           Row{"libassay_heap_debug1.txt", {{}, {}, 14'516'142, 2903, 1'382'540'092, 291'251}},
+       }) {
+    auto outcome = import({golden(row.file)});
+    ASSERT_TRUE(outcome) << row.file << ": " << outcome.error().text();
+    EXPECT_EQ(found(), Found{}) << row.file << ": bytes are no time";
+    auto reader = read_back();
+    const run::Contents& run = reader->contents();
+    EXPECT_TRUE(run.is_heap_alone()) << row.file;
+    EXPECT_EQ(run.heap_sums.size(), outcome->heap_sums);
+    model::HeapSum sum;
+    for (const model::HeapSum& one : run.heap_sums) {
+      sum.live_bytes += one.live_bytes;
+      sum.live_objects += one.live_objects;
+      sum.bytes += one.bytes;
+      sum.objects += one.objects;
+    }
+    EXPECT_EQ(sum.live_bytes, row.want.live_bytes) << row.file;
+    EXPECT_EQ(sum.live_objects, row.want.live_objects) << row.file;
+    EXPECT_EQ(sum.bytes, row.want.bytes) << row.file;
+    EXPECT_EQ(sum.objects, row.want.objects) << row.file;
+  }
+}
+
+TEST_F(ImportTest, AHeapProfileBesideACpuProfileIsKeptApart) {
+  ASSERT_TRUE(import({golden("go_cpu.pb.gz"), golden("go_heap.pb.gz")}));
+  EXPECT_EQ(found(), (Found{5, 0, 50'000'000, 0}));
+  auto reader = read_back();
+  EXPECT_TRUE(reader->contents().has_heap);
+  EXPECT_FALSE(reader->contents().is_heap_alone());
 }
 
 TEST_F(ImportTest, WhatTheSourceDoesNotKnowIsNoted) {

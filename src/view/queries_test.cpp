@@ -276,6 +276,24 @@ TEST(Heap, ByCallPath) {
   EXPECT_EQ(one.numbers["node"].size(), 1u);
 }
 
+TEST(Heap, SumsOfAnImportByCallPath) {
+  auto fake = std::make_unique<FakeRun>();
+  auto thread = fake->add_thread(fake->add_process(1, "/bin/x"), 1, "x");
+  auto kept = fake->stack({"main", "keep"});
+  fake->add_heap_sum({thread, kept, 1000, 10, 5000, 50, 0});
+  fake->add_heap_sum({thread, kept, 7, 1, 7, 1, 0});
+  auto run = *RunIndex::make(std::move(fake), "heap");
+  ReadTable all = read_columns(*heap_columns(*run, *select(*run, {})));
+  ASSERT_EQ(all.numbers["node"].size(), 1u);
+  EXPECT_EQ(all.numbers["node"][0], run->node_of(kept));
+  EXPECT_EQ(all.numbers["live"][0], 1007);
+  EXPECT_EQ(all.numbers["live_objects"][0], 11);
+  EXPECT_EQ(all.numbers["allocated"][0], 5007);
+  EXPECT_EQ(all.numbers["objects"][0], 51);
+  auto meta = nlohmann::json::parse(meta_json(*run));
+  EXPECT_EQ(meta["heap_only"], true);
+}
+
 TEST(EmptyRun, EveryQuestionHasAnAnswer) {
   auto run = *RunIndex::make(std::make_unique<FakeRun>(), "empty");
   Selection all = *select(*run, {});

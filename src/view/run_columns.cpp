@@ -66,6 +66,7 @@ std::string meta_json(const RunIndex& run) {
             {"backend", contents.info.backend},
             {"oncpu_event", contents.info.oncpu_event},
             {"has_waits", run.has_waits()},
+            {"heap_only", contents.is_heap_alone()},
             {"nodes", run.node_count()},
             {"states", states},
             {"processes", processes},

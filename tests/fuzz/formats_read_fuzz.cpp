@@ -42,6 +42,10 @@ class Nowhere final : public run::Writer {
   void add_wait(const model::Wait& wait) override {
     if (wait.duration_ns < 0 || wait.runqueue_ns > wait.duration_ns) std::abort();
   }
+  void add_heap_sum(const model::HeapSum& sum) override {
+    if (std::min({sum.live_bytes, sum.live_objects, sum.bytes, sum.objects, sum.rate_bytes}) < 0)
+      std::abort();
+  }
   void put_open_waits(std::vector<model::Wait>) override {}
   void add_series(const model::Series&) override {}
   void add_point(const model::Point&) override {}

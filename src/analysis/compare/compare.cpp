@@ -22,7 +22,10 @@ namespace {
 Per choose_per(const Comparison& comparison, const CompareOptions& options) {
   if (options.per) return *options.per;
   // Of how long and of how many requests imported ones are is not known.
-  if (any_imported(comparison)) return Per::share;
+  if (any_imported(comparison)) {
+    bool no_time = all_have(comparison, [](const RunValues& run) { return run.heap_alone; });
+    return no_time ? Per::run : Per::share;
+  }
   bool requests = all_have(comparison, [](const RunValues& run) { return run.requests > 0; });
   if (requests) return Per::request;
   return all_have(comparison, [](const RunValues& run) { return run.ran_to_its_end(); })
@@ -158,6 +161,7 @@ Result<Comparison> compare(const UnionTree& tree, std::vector<RunValues> base,
     if (auto fine = refuse_repeated(*side); !fine) return std::unexpected(fine.error());
   }
   out.per = choose_per(out, options);
+  out.heap_timed = all_have(out, [](const RunValues& run) { return run.heap.timed; });
   for (const Side* side : {&out.base, &out.next}) {
     for (const RunValues& run : side->runs) {
       if (divisor(run, out.per) > 0) continue;

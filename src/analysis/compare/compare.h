@@ -118,6 +118,7 @@ struct Comparison {
   std::vector<Measure> measures;             // by group
   std::vector<Change> changes;               // explained, by size; with one run a side the largest
   bool has_heap = false;                     // every run has a heap profile
+  bool heap_timed = true;                    // else allocations are compared by the profile
   std::vector<HeapChange> heap_changes;      // by size
   std::vector<std::string> warnings;         // why the runs may not be comparable
   double no_change_within = kSmallestFloor;  // the margin of "no change": what runs differ by

@@ -63,9 +63,17 @@ class HeapSearch {
   // What lives is a level; what is allocated is divided like time.
   double divided_by(const RunValues& run, const Part& part) const {
     Per per = comparison_.per == Per::share ? Per::second : comparison_.per;
-    return part.live ? 1 : std::max(1e-9, divisor(run, per));
+    bool as_it_is = part.live || !comparison_.heap_timed;
+    return as_it_is ? 1 : std::max(1e-9, divisor(run, per));
+  }
+  // What a profile does not know is not compared.
+  bool is_known(const Part& part) const {
+    return std::ranges::all_of(runs_, [&](const RunValues* run) {
+      return part.live ? run->heap.live_known : run->heap.freed_known;
+    });
   }
   double value(const RunValues& run, const Key& key, const Part& part) const {
+    if (!is_known(part)) return 0;
     auto site = run.heap.sites.find(key);
     if (site == run.heap.sites.end()) return 0;
     const HeapAmount& of = amount(site->second, part.live);

@@ -122,6 +122,44 @@ TEST(CompareHeap, IsLeftOutWhereARunHasNone) {
   EXPECT_TRUE(out->heap_changes.empty());
 }
 
+RunValues imported_run(int64_t cache_bytes, bool knows_freed, UnionTree& tree) {
+  FakeRun fake;
+  fake.edit().info.backend = "import: pprof";
+  if (!knows_freed) fake.edit().facts.push_back({"import", "heap_freed", "absent"});
+  auto thread = fake.add_thread(fake.add_process(0, "server"), 0, "server");
+  int64_t passed = knows_freed ? 50'000 : 0;
+  fake.add_heap_sum({thread, fake.stack({"main", "cache"}), cache_bytes, 10, passed, 10, 0});
+  fake.add_heap_sum({thread, fake.stack({"main", "parse"}), 1'000, 10, passed, 100, 0});
+  auto values = read_run_values(fake, "heap.assay", tree);
+  EXPECT_TRUE(values) << values.error().what;
+  return *values;
+}
+
+TEST(CompareHeap, ImportedProfilesAreComparedAsTheyAre) {
+  UnionTree tree;
+  RunValues base = imported_run(10'000, true, tree), next = imported_run(30'000, true, tree);
+  auto out = compare(tree, {base}, {next}, {});
+  ASSERT_TRUE(out) << out.error().what;
+  EXPECT_FALSE(out->heap_timed);
+  const HeapChange* cache = heap_change_of(*out, "cache");
+  ASSERT_NE(cache, nullptr);
+  EXPECT_NEAR(cache->live.base, 10'000, 1e-6);
+  EXPECT_NEAR(cache->live.ratio, 3, 1e-9);
+  EXPECT_NEAR(cache->allocated.base, 50'000, 1e-6) << "not by a time that nobody knows";
+  EXPECT_EQ(heap_change_of(*out, "parse"), nullptr);
+  EXPECT_NEAR(measure_of(*out, "heap_allocated").base, 100'000.0 / (1024 * 1024), 1e-9);
+  for (const Measure& measure : out->measures) EXPECT_NE(measure.id, "elapsed");
+}
+
+TEST(CompareHeap, WhatOneSideDoesNotKnowIsNotCompared) {
+  UnionTree tree;
+  RunValues base = imported_run(10'000, true, tree), next = imported_run(10'000, false, tree);
+  auto out = compare(tree, {base}, {next}, {});
+  ASSERT_TRUE(out) << out.error().what;
+  EXPECT_EQ(heap_change_of(*out, "parse"), nullptr) << "its allocations did not vanish";
+  for (const Measure& measure : out->measures) EXPECT_NE(measure.id, "heap_allocated");
+}
+
 TEST(CompareHeap, ProfilesOfTheHeapAloneHaveASentence) {
   Comparison out = heap_comparison(kHeap, kHeap, 3, 5);
   EXPECT_THAT(out.sentence, HasSubstr("heap: allocated per request"));

@@ -122,6 +122,10 @@ void Measures::load() {
         [value = q.value](const RunValues& run) { return *(run.*value) / 1e6; });
   }
   failed_requests();
+  // A heap profile has no CPU time, and an imported one no length.
+  if (all_have(comparison_, [](const RunValues& run) { return run.heap_alone; }) &&
+      !comparison_.heap_timed)
+    return;
   if (comparison_.per == Per::run)
     add(load_group, "elapsed", "elapsed", "s", [](const RunValues& run) { return run.seconds; });
   if (comparison_.per != Per::share)
@@ -233,11 +237,20 @@ void Measures::heap() {
   using enum MeasureGroup;
   constexpr double kMiB = 1.0 / (1024 * 1024);
   if (!all_have(comparison_, [](const RunValues& run) { return run.heap.present; })) return;
-  add(memory_group, "heap_live", "heap: live at the end", "MiB",
-      [](const RunValues& run) { return run.heap.live.bytes * kMiB; });
-  add(memory_group, "heap_live_objects", "heap: objects live", "",
-      [](const RunValues& run) { return run.heap.live.objects; });
-  if (comparison_.per == Per::share) return;
+  if (all_have(comparison_, [](const RunValues& run) { return run.heap.live_known; })) {
+    add(memory_group, "heap_live", "heap: live at the end", "MiB",
+        [](const RunValues& run) { return run.heap.live.bytes * kMiB; });
+    add(memory_group, "heap_live_objects", "heap: objects live", "",
+        [](const RunValues& run) { return run.heap.live.objects; });
+  }
+  if (!all_have(comparison_, [](const RunValues& run) { return run.heap.freed_known; })) return;
+  if (!comparison_.heap_timed) {
+    add(memory_group, "heap_allocated", "heap: allocated", "MiB",
+        [](const RunValues& run) { return run.heap.allocated.bytes * kMiB; });
+    add(memory_group, "heap_objects", "heap: objects allocated", "",
+        [](const RunValues& run) { return run.heap.allocated.objects; });
+  }
+  if (comparison_.per == Per::share || !comparison_.heap_timed) return;
   bool per_request = comparison_.per == Per::request;
   double scale = per_request ? 1.0 / 1024 : kMiB;
   std::string unit = comparison_.per == Per::second ? "s" : std::string(per_name(comparison_.per));

@@ -48,6 +48,9 @@ void add_amount(const HeapAmount& more, HeapAmount& sum) {
 HeapValues heap_values(const HeapSummary& heap, const std::string& program) {
   HeapValues out;
   out.present = heap.present;
+  out.timed = heap.timed;
+  out.live_known = heap.live_known;
+  out.freed_known = heap.freed_known;
   out.rate_bytes = static_cast<double>(heap.rate_bytes);
   out.live = heap.live;
   out.allocated = heap.allocated;
@@ -94,6 +97,7 @@ RunValues values_of(const Report& report, const std::string& path, const std::st
   values.category_ns = category_times(report);
   values.lock_ns = lock_times(report);
   values.heap = heap_values(report.heap, program);
+  values.heap_alone = report.heap_alone;
   for (const model::Fact& fact : report.facts)
     values.facts[fact.scope + " " + fact.key] = fact.value;
   if (values.requests > 0) {  // else nothing was answered, in no time
@@ -115,7 +119,8 @@ Result<UnplacedRun> read_unplaced_run(const run::Reader& reader, const std::stri
   auto report = analyse(reader, options);
   if (!report) return std::unexpected(report.error());
   RunValues values = values_of(*report, path, program_of(reader));
-  bool any = values.samples > 0 || values.waits > 0 || values.heap.allocated.samples > 0;
+  bool any = values.samples > 0 || values.waits > 0 || values.heap.allocated.samples > 0 ||
+             values.heap.live.samples > 0;
   if (!any)
     return fail_with_remedy(
         fmt::format("{} is empty: neither a sample nor a wait was recorded in it", path),

@@ -28,7 +28,8 @@ struct HeapSiteValues {
 
 struct HeapValues {
   bool present = false;
-  double rate_bytes = 0;  // mean bytes between samples
+  bool timed = true, live_known = true, freed_known = true;  // as of HeapSummary
+  double rate_bytes = 0;                                     // mean bytes between samples
   HeapAmount live, allocated;
   // By function and comparable module; the program's own have none, as it may be renamed.
   std::map<std::pair<std::string, std::string>, HeapSiteValues> sites;
@@ -56,6 +57,7 @@ struct RunValues {
   std::map<std::string, double> lock_ns;      // waited for, by the lock's name
   std::map<std::string, double> counted;      // by counted_parts()'s id
   HeapValues heap;
+  bool heap_alone = false;                   // nothing of time was profiled
   std::map<std::string, std::string> facts;  // "scope key" → value: machine, build, load
   std::string verdict;                       // its kind and sentence; empty when there is none
   std::string verdict_sentence;

@@ -23,16 +23,28 @@ ImportedMaps::ImportedMaps(std::string_view text) {
   }
 }
 
-model::FrameId ImportedMaps::frame(RunBuilder& builder, uint64_t address) const {
+ImportedMaps::Ranges::const_iterator ImportedMaps::find(uint64_t address) const {
   auto it = ranges_.upper_bound(address);
-  if (it == ranges_.begin() || (--it)->second.end <= address) {
+  if (it == ranges_.begin() || (--it)->second.end <= address) return ranges_.end();
+  return it;
+}
+
+model::FrameId ImportedMaps::frame(RunBuilder& builder, uint64_t address) const {
+  auto it = find(address);
+  if (it == ranges_.end())
     return builder.frame({module_by_name(builder, "", "", address), address});
-  }
   const Range& range = it->second;
   model::ModuleId module = module_by_name(builder, range.path, "", address);
   bool relative = builder.modules()[module].kind == model::ModuleKind::elf ||
                   builder.modules()[module].kind == model::ModuleKind::vdso;
   return builder.frame({module, relative ? address - it->first + range.offset : address});
+}
+
+void ImportedMaps::store(RunBuilder& builder, model::ThreadId of_thread) const {
+  for (const auto& [start, range] : ranges_) {
+    model::ModuleId module = module_by_name(builder, range.path, "", start);
+    builder.mapping(of_thread, {start, range.end, range.offset, module}, 0);
+  }
 }
 
 }  // namespace assay::formats

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "formats/pprof/heap_values.h"
 #include "formats/pprof/profile_message.h"
 #include "formats/pprof/wire.h"
 #include "formats/wait_leaf.h"
@@ -36,7 +37,13 @@ const ProfileMessage::ValueType& type_at(const ProfileMessage& profile, int inde
   return profile.types[static_cast<size_t>(index)];
 }
 
-Roles roles_of(const ProfileMessage& profile) {
+// What a profile without time shows by default: the type it names, or the last.
+int shown_first(const ProfileMessage& profile) {
+  int named = index_of(profile, profile.default_type);
+  return named >= 0 ? named : static_cast<int>(profile.types.size()) - 1;
+}
+
+Roles roles_of(const ProfileMessage& profile, bool has_heap) {
   Roles roles;
   roles.samples = index_of(profile, "samples");
   roles.weight = index_of(profile, "cpu");
@@ -51,11 +58,7 @@ Roles roles_of(const ProfileMessage& profile) {
   if (roles.off_unit == 0) roles.off = -1;
   if (roles.runqueue >= 0) roles.runqueue_unit = unit_ns(type_at(profile, roles.runqueue).unit);
   if (roles.runqueue_unit == 0) roles.runqueue = -1;
-  if (roles.weight < 0 && roles.off < 0) {
-    // What the profile shows by default: the type it names, or the last.
-    roles.weight = index_of(profile, profile.default_type);
-    if (roles.weight < 0) roles.weight = static_cast<int>(profile.types.size()) - 1;
-  }
+  if (roles.weight < 0 && roles.off < 0 && !has_heap) roles.weight = shown_first(profile);
   if (roles.weight >= 0) {
     roles.weight_unit = unit_ns(type_at(profile, roles.weight).unit);
     if (roles.weight_unit == 0) {
@@ -70,7 +73,11 @@ Roles roles_of(const ProfileMessage& profile) {
 class PprofReader {
  public:
   PprofReader(const Input& input, const ProfileMessage& profile, RunBuilder& builder)
-      : input_(input), profile_(profile), roles_(roles_of(profile)), builder_(builder) {}
+      : input_(input),
+        profile_(profile),
+        heap_(profile, builder),
+        roles_(roles_of(profile, heap_.present())),
+        builder_(builder) {}
 
   Result<void> read() {
     frames_.resize(profile_.locations.size());
@@ -85,8 +92,10 @@ class PprofReader {
       }
       if (!add(sample)) return input_.fail_at(offset, "a sample with an unknown location");
     }
+    if (heap_.present()) heap_.finish();
     builder_.set_duration(std::clamp<int64_t>(profile_.duration_ns, 0, INT64_MAX / 4));
     builder_.set_begin_utc(std::max<int64_t>(0, profile_.time_ns));
+    if (roles_.weight < 0 && heap_.present()) return {};
     int64_t period = profile_.period * unit_ns(profile_.period_type.unit);
     builder_.set_event(roles_.unit.empty() ? "cpu" : roles_.unit, std::max<int64_t>(0, period));
     if (!roles_.unit.empty()) {
@@ -115,9 +124,10 @@ class PprofReader {
       stack = builder_.push(stack, frame(it->second));
     }
     model::ThreadId thread = builder_.thread(who(sample));
+    if (heap_.present()) heap_.add(sample, thread, stack);
     int64_t weight = value(sample, roles_.weight, roles_.weight_unit);
     int64_t count = value(sample, roles_.samples, 1);
-    if (weight > 0 || (count > 0 && roles_.weight < 0)) {
+    if (weight > 0 || (count > 0 && roles_.weight < 0 && !heap_.present())) {
       if (roles_.samples < 0 || roles_.samples == roles_.weight) count = 1;
       builder_.untimed_samples(thread, stack, static_cast<uint64_t>(count), weight);
     }
@@ -194,6 +204,7 @@ class PprofReader {
 
   const Input& input_;
   const ProfileMessage& profile_;
+  HeapValues heap_;
   Roles roles_;
   RunBuilder& builder_;
   std::vector<std::optional<model::FrameId>> frames_;  // by location

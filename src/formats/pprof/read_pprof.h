@@ -1,7 +1,7 @@
 // pprof in: profile.proto, gzipped or not, of Go, of Assay and of other writers.
 //
-// CPU time becomes samples; off-CPU time, contention and delays become waits; other quantities
-// (heap, goroutines) become samples whose unit the run names. Labels that Assay writes (process,
+// CPU time becomes samples; off-CPU time, contention and delays become waits; heap profiles become
+// sums of allocations; other quantities (goroutines) become samples whose unit the run names. Labels that Assay writes (process,
 // pid, role, thread, tid, pool) say whose time it is. Locations without a function keep module and
 // address, to be named later. Failures: malformed bytes, with their offset; ids that refer to
 // nothing.

@@ -115,6 +115,9 @@ export interface HeapSite {
   frames: Frame[];
 }
 export interface HeapReport {
+  timed?: boolean; // false: sums of an imported profile, which say nothing of time
+  live_known?: boolean;
+  freed_known?: boolean;
   window_ns: number;
   live: HeapAmount;
   allocated: HeapAmount;

@@ -32,15 +32,16 @@ export interface Meta {
   backend: string;
   oncpu_event: string;
   has_waits: boolean;
+  heap_only?: boolean;
   nodes: number;
   states: { id: string; name: string }[];
   processes: ProcessInfo[];
   threads: ThreadInfo[];
 }
 
-// Made by assay heap: allocations, and nothing of time.
+// Made by assay heap, or of another tool's heap profile: allocations, and nothing of time.
 export function isHeapOnly(meta: Meta): boolean {
-  return meta.backend === "heap";
+  return meta.heap_only === true || meta.backend === "heap";
 }
 
 // Which part of a run a question is about. `functions`: those a search has found.

@@ -8,13 +8,14 @@ import { mergedFrames, type Frame } from "../flame/frames.ts";
 import { amount, count, duration, percent } from "../format.ts";
 import { useAnswer, useView } from "../hooks.ts";
 import { FrameColours } from "../palette.ts";
-import { DataTable } from "./data_table.tsx";
+import { DataTable, type Column } from "./data_table.tsx";
 import { FlameView } from "./flame_panel.tsx";
 import { mainModule } from "./flame_tab.tsx";
 import { reportStack, StackList } from "./stack_list.tsx";
 
 const bytes = (value: number): string => amount(Math.max(0, value), "bytes");
-const withError = (value: HeapAmount): string => `${bytes(value.bytes)} ± ${bytes(value.bytes_error)}`;
+const withError = (value: HeapAmount, heap: HeapReport): string =>
+  heap.timed === false && !heap.rate_bytes ? bytes(value.bytes) : `${bytes(value.bytes)} ± ${bytes(value.bytes_error)}`;
 const fileOf = (site: HeapSite): string =>
   site.file ? `${site.file.slice(site.file.lastIndexOf("/") + 1)}${site.line ? `:${site.line}` : ""}` : site.module;
 
@@ -38,7 +39,7 @@ const kAmounts: [id: string, name: string, help: string][] = [
 ];
 
 // Width is bytes, of which samples stand for all.
-function HeapFlame({ table, live: isLive }: { table: Table; live: boolean }) {
+function HeapFlame({ table, live: isLive, heap }: { table: Table; live: boolean; heap: HeapReport }) {
   const view = useView();
   const { state, store, tree, dark } = view;
   const root = useMemo(() => {
@@ -50,7 +51,7 @@ function HeapFlame({ table, live: isLive }: { table: Table; live: boolean }) {
     const palette = new FrameColours(tree.functions, dark, mainModule(view));
     return { fill: (frame: Frame) => palette.fill(frame), text: () => palette.text(), hatched: () => false };
   }, [tree, dark]);
-  if (root.total <= 0) return <div class="empty">{!isLive ? "No allocation was sampled." : "All that was sampled had been freed by the end of the window. Allocated shows it."}</div>;
+  if (root.total <= 0) return <div class="empty">{emptyWords(heap, isLive)}</div>;
   return (
     <FlameView root={root} tree={tree} style={style} zoom={state.zoom} label="Flame graph of the heap" rootName="all allocations" amount={bytes}
                describe={(frame, all) => [bytes(frame.total), percent(frame.total / all.total), `self ${bytes(frame.self)}`, `${count(frame.count)} objects`]}
@@ -58,7 +59,26 @@ function HeapFlame({ table, live: isLive }: { table: Table; live: boolean }) {
   );
 }
 
-function SiteDetails({ site, young, onClose }: { site: HeapSite; young: number; onClose: () => void }) {
+// What the run says of the whole heap, and what an imported profile cannot say.
+function wholeHeap(heap: HeapReport): string {
+  if (heap.timed === false) return `${count(Math.max(heap.allocated.objects, heap.live.objects))} objects · an imported profile: growth, peak, lifetimes and leaks are not known`;
+  return `peak ${bytes(heap.peak_bytes)} after ${duration(heap.peak_ns)} · ${count(heap.allocated.objects)} objects · ${count(heap.allocated.samples)} samples · of the whole window`;
+}
+function amounts(heap: HeapReport): string {
+  const parts = [
+    heap.live_known === false ? "" : `live ${withError(heap.live, heap)}`,
+    heap.freed_known === false ? "" : `allocated ${withError(heap.allocated, heap)}`,
+  ];
+  return parts.filter(Boolean).join(" · ");
+}
+
+function emptyWords(heap: HeapReport, isLive: boolean): string {
+  if (isLive && heap.live_known === false) return "The imported profile does not say what was live. Allocated shows what it has.";
+  if (!isLive && heap.freed_known === false) return "The imported profile does not say what was allocated and freed. Live shows what it has.";
+  return isLive ? "All that was sampled had been freed by the end of the window. Allocated shows it." : "No allocation was sampled.";
+}
+
+function SiteDetails({ site, heap, onClose }: { site: HeapSite; heap: HeapReport; onClose: () => void }) {
   const { store } = useView();
   return (
     <aside class="side" aria-label="The call site">
@@ -67,11 +87,34 @@ function SiteDetails({ site, young, onClose }: { site: HeapSite; young: number; 
         {site.file && <button class="toggle" onClick={() => store.set({ file: site.file!, line: site.line ?? 0, tab: "source" })}>Source</button>}
         <button class="toggle" onClick={onClose}>Close</button>
       </div>
-      <p class="inset">live {withError(site.live)}, older than {duration(young)}: {bytes(site.old.bytes)}</p>
-      <p class="inset">allocated {withError(site.allocated)}, {percent(site.freed_share)} of it freed</p>
+      {heap.live_known !== false && <p class="inset">live {withError(site.live, heap)}{heap.timed === false ? "" : `, older than ${duration(heap.young_ns)}: ${bytes(site.old.bytes)}`}</p>}
+      {heap.freed_known !== false && <p class="inset">allocated {withError(site.allocated, heap)}{heap.live_known === false ? "" : `, ${percent(site.freed_share)} of it freed`}</p>}
       <StackList lines={reportStack(site.frames)} />
     </aside>
   );
+}
+
+interface SiteRow { id: number; site: HeapSite }
+
+// What is about time is left out where the run says nothing of it.
+function siteColumns(heap: HeapReport): Column<SiteRow>[] {
+  const objects = (row: SiteRow): number => (heap.freed_known === false ? row.site.live : row.site.allocated).objects;
+  const columns: Column<SiteRow>[] = [
+    { id: "live", title: "live", value: (r) => r.site.live.bytes, show: (r) => bytes(r.site.live.bytes), bar: (r) => r.site.live.bytes / Math.max(1, heap.live.bytes) },
+    { id: "allocated", title: "allocated", value: (r) => r.site.allocated.bytes, show: (r) => bytes(r.site.allocated.bytes), bar: (r) => r.site.allocated.bytes / Math.max(1, heap.allocated.bytes) },
+    { id: "leaks", title: "", value: (r) => (r.site.leaks ? 1 : 0), show: (r) => (r.site.leaks ? <b class="rise">leaks</b> : "") },
+    { id: "name", title: "function", value: (r) => r.site.function, show: (r) => <bdi>{r.site.function}</bdi> },
+    { id: "growth", title: "growth/s", value: (r) => r.site.growth_bytes_per_s, show: (r) => (r.site.growth_bytes_per_s < 0 ? "−" : "") + bytes(Math.abs(r.site.growth_bytes_per_s)) },
+    { id: "objects", title: "objects", value: objects, show: (r) => count(objects(r)) },
+    { id: "lifetime", title: "median life", value: (r) => (r.site.freed_share > 0 ? r.site.median_lifetime_ns : Infinity), show: (r) => (r.site.freed_share > 0 ? duration(r.site.median_lifetime_ns) : "held") },
+    { id: "where", title: "where", value: (r) => fileOf(r.site), show: (r) => <bdi class="muted">{fileOf(r.site)}</bdi> },
+  ];
+  const absent = [
+    ...(heap.timed === false ? ["growth", "lifetime", "leaks"] : []),
+    ...(heap.live_known === false ? ["live"] : []),
+    ...(heap.freed_known === false ? ["allocated"] : []),
+  ];
+  return columns.filter((column) => !absent.includes(column.id));
 }
 
 export function HeapTab() {
@@ -94,26 +137,17 @@ export function HeapTab() {
           ))}
         </div>
         {state.zoom && <button class="toggle" onClick={() => store.set({ zoom: "" })}>Whole width</button>}
-        <span class="tools-note">live {withError(heap.live)} · allocated {withError(heap.allocated)}</span>
-        <span class="muted">peak {bytes(heap.peak_bytes)} after {duration(heap.peak_ns)} · {count(heap.allocated.objects)} objects · {count(heap.allocated.samples)} samples · of the whole window</span>
+        <span class="tools-note">{amounts(heap)}</span>
+        <span class="muted">{wholeHeap(heap)}</span>
       </div>
       <LiveLine heap={heap} />
       <div class="split two heap">
-        {paths.error ? <div class="empty">{paths.error}</div> : paths.value ? <HeapFlame table={paths.value} live={shown !== "allocated"} /> : <p class="loading">Adding up call paths …</p>}
+        {paths.error ? <div class="empty">{paths.error}</div> : paths.value ? <HeapFlame table={paths.value} live={shown !== "allocated"} heap={heap} /> : <p class="loading">Adding up call paths …</p>}
         {chosen
-          ? <SiteDetails site={chosen.site} young={heap.young_ns} onClose={() => setPicked(null)} />
+          ? <SiteDetails site={chosen.site} heap={heap} onClose={() => setPicked(null)} />
           : <DataTable key={shown} label="Call sites" rows={rows} sort={shown} rowKey={(row) => row.id} onRow={(row) => setPicked(row.id)}
               empty="Nothing was sampled."
-              columns={[
-                { id: "live", title: "live", value: (r) => r.site.live.bytes, show: (r) => bytes(r.site.live.bytes), bar: (r) => r.site.live.bytes / Math.max(1, heap.live.bytes) },
-                { id: "allocated", title: "allocated", value: (r) => r.site.allocated.bytes, show: (r) => bytes(r.site.allocated.bytes), bar: (r) => r.site.allocated.bytes / Math.max(1, heap.allocated.bytes) },
-                { id: "leaks", title: "", value: (r) => (r.site.leaks ? 1 : 0), show: (r) => (r.site.leaks ? <b class="rise">leaks</b> : "") },
-                { id: "name", title: "function", value: (r) => r.site.function, show: (r) => <bdi>{r.site.function}</bdi> },
-                { id: "growth", title: "growth/s", value: (r) => r.site.growth_bytes_per_s, show: (r) => (r.site.growth_bytes_per_s < 0 ? "−" : "") + bytes(Math.abs(r.site.growth_bytes_per_s)) },
-                { id: "objects", title: "objects", value: (r) => r.site.allocated.objects, show: (r) => count(r.site.allocated.objects) },
-                { id: "lifetime", title: "median life", value: (r) => (r.site.freed_share > 0 ? r.site.median_lifetime_ns : Infinity), show: (r) => (r.site.freed_share > 0 ? duration(r.site.median_lifetime_ns) : "held") },
-                { id: "where", title: "where", value: (r) => fileOf(r.site), show: (r) => <bdi class="muted">{fileOf(r.site)}</bdi> },
-              ]} />}
+              columns={siteColumns(heap)} />}
       </div>
     </div>
   );

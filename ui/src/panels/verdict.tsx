@@ -77,9 +77,9 @@ function TrustLine() {
   const own = quality.own_cost.cpu_ns;
   const heap = report.heap;
   const parts = heap && isHeapOnly(run.meta) ? [
-    `${count(heap.allocated.samples)} sampled allocations`,
+    heap.timed === false ? "sums of an imported profile, without times" : `${count(heap.allocated.samples)} sampled allocations`,
     heap.rate_bytes ? `one in about ${amount(heap.rate_bytes, "bytes")}` : "",
-    `lost ${percent(quality.lost_share)}`,
+    heap.timed === false ? "" : `lost ${percent(quality.lost_share)}`,
   ].filter(Boolean) : [
     `${count(quality.samples)} ${quality.samples === 1 ? "sample" : "samples"}${hasTimes(report) ? ` at ${quality.hz.toFixed(0)} Hz` : ", without times"}`,
     run.meta.has_waits ? `${count(quality.waits)} waits` : "no waits recorded: on-CPU time only",
@@ -119,6 +119,13 @@ function plainSentence(split: Split, cpus: number, window: number): string {
 
 // A run of allocations says nothing of what holds the server back.
 function HeapSentence({ heap }: { heap: HeapReport }) {
+  if (heap.timed === false) {
+    const parts = [
+      heap.live_known === false ? "" : `${amount(heap.live.bytes, "bytes")} live when the profile was taken`,
+      heap.freed_known === false ? "" : `${amount(heap.allocated.bytes, "bytes")} allocated, freed or not`,
+    ];
+    return <h1><span class="kind">Heap</span>{parts.filter(Boolean).join(", ")}; what leaks cannot be told of an imported profile.</h1>;
+  }
   const leaks = heap.sites.filter((site) => site.leaks).length;
   const suspects = leaks === 0 ? "no line looks like a leak" : leaks === 1 ? "one line looks like a leak" : `${leaks} lines look like leaks`;
   return <h1><span class="kind">Heap</span>{amount(heap.live.bytes, "bytes")} live at the end, {amount(heap.allocated.bytes, "bytes")} allocated in {duration(heap.window_ns)}; {suspects}.</h1>;
