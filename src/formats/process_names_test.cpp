@@ -65,16 +65,16 @@ TEST_F(ProcessNames, PprofLabels) {
 TEST(MainProgram, OfAPprofFileIsTheBusiestProcesss) {
   analysis::FakeRun run;
   model::ThreadId shell = run.add_thread(run.add_process(1, "/usr/lib/shell"), 1, "shell");
-  model::ThreadId server = run.add_thread(run.add_process(2, "/usr/lib/server"), 2, "server");
+  model::ThreadId server = run.add_thread(run.add_process(2, "/opt/server"), 2, "server");
   run.add_samples(shell, run.stack({"shell:main"}), 1, kNsPerMs);
-  run.add_samples(server, run.stack({"server:main"}), 3, kNsPerMs);
+  run.add_samples(server, run.stack({"main"}), 3, kNsPerMs);
   auto plain = gunzip(exported(run, Format::pprof), 1 << 20);
   ASSERT_TRUE(plain);
   Input input = Input::of_bytes("test", *plain);
   auto profile = decode_profile(input);
   ASSERT_TRUE(profile) << profile.error().text();
   ASSERT_EQ(profile->mappings.size(), 2u);
-  EXPECT_EQ(profile->mappings[0].file, "/usr/lib/server");
+  EXPECT_EQ(profile->mappings[0].file, "/opt/server");
 }
 
 TEST_F(ProcessNames, FilesPerProcess) {
