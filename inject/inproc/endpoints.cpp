@@ -7,8 +7,10 @@
 
 #include "inject/inproc/cpu_pages.h"
 #include "inject/inproc/gperftools_pages.h"
+#include "inject/inproc/port_handover.h"
 #include "inject/inproc/profile_pages.h"
 #include "inject/inproc/resolve_names.h"
+#include "inject/inproc/switches.h"
 
 namespace assay::inproc {
 namespace {
@@ -106,6 +108,7 @@ void answer_pprof(HttpExchange& exchange) {
     exchange.answer.location = "/debug/pprof/";
     return;
   }
+  if (path == kHandoverPath) return answer_handover_switch(exchange);
   if (has_prefix(path, kGperftoolsRoot)) {
     path.remove_prefix(kGperftoolsRoot.size());
     if (path == "symbol") return answer_symbol(exchange);

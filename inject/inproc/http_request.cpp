@@ -166,6 +166,8 @@ const char* reason_of(int status) {
       return "Unauthorized";
     case 403:
       return "Forbidden";
+    case 409:
+      return "Conflict";
     case 404:
       return "Not Found";
     case 405:

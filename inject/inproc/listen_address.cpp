@@ -70,12 +70,17 @@ bool parse(const char* text, Parsed& out) {
   return parse_host(host, port, out);
 }
 
+bool to_unix_address(const char* path, sockaddr_un& address) {
+  address.sun_family = AF_UNIX;
+  if (path[0] == 0 || std::strlen(path) >= sizeof address.sun_path) return false;
+  std::strcpy(address.sun_path, path);
+  return true;
+}
+
 const char* listen_unix(const char* path, Listener& listener, char* sentence, size_t room) {
   sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path[0] == 0 || std::strlen(path) >= sizeof address.sun_path)
+  if (!to_unix_address(path, address))
     return "the path of the unix socket is empty or longer than 107 bytes";
-  std::strcpy(address.sun_path, path);
   auto* bare = reinterpret_cast<sockaddr*>(&address);
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   int bound = bind(fd, bare, sizeof address);
@@ -99,12 +104,35 @@ const char* listen_unix(const char* path, Listener& listener, char* sentence, si
   return nullptr;
 }
 
+// nullptr: it is no unix socket's.
+const char* unix_path_of(const char* address) {
+  return std::strncmp(address, "unix:", 5) == 0 ? address + 5 : nullptr;
+}
+
 }  // namespace
+
+int connect_at(const char* address) {
+  Parsed parsed;
+  if (const char* path = unix_path_of(address)) {
+    sockaddr_un to{};
+    if (!to_unix_address(path, to)) return -1;
+    std::memcpy(&parsed.address, &to, sizeof to);
+    parsed.bytes = sizeof to;
+  } else if (!parse(address, parsed)) {
+    return -1;
+  }
+  int fd = socket(parsed.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return -1;
+  bool begun = connect(fd, reinterpret_cast<sockaddr*>(&parsed.address), parsed.bytes) == 0 ||
+               errno == EINPROGRESS;
+  if (begun) return fd;
+  close(fd);
+  return -1;
+}
 
 const char* listen_at(const char* address, bool have_token, Listener& listener, char* sentence,
                       size_t room) {
-  if (std::strncmp(address, "unix:", 5) == 0)
-    return listen_unix(address + 5, listener, sentence, room);
+  if (const char* path = unix_path_of(address)) return listen_unix(path, listener, sentence, room);
   Parsed parsed;
   if (!parse(address, parsed)) {
     snprintf(sentence, room,

@@ -9,6 +9,11 @@
 #include <unistd.h>
 
 namespace assay::inproc {
+namespace {
+
+constexpr unsigned char kMark = 0x80;
+
+}  // namespace
 
 void say(const char* format, ...) {
   char line[512] = "libassay: ";
@@ -47,7 +52,6 @@ assay_format environment_format() {
 bool environment_path(const char* name, char* path, size_t room) {
   char* text = getenv(name);
   if (text == nullptr || text[0] == 0) return false;
-  constexpr unsigned char kMark = 0x80;
   bool inherited = (static_cast<unsigned char>(text[0]) & kMark) != 0;
   if (std::strlen(text) + 16 >= room) {
     say("the path in %s is too long", name);
@@ -61,6 +65,11 @@ bool environment_path(const char* name, char* path, size_t room) {
   // In place: the environment belongs to the program, and this is before its first line.
   text[0] = static_cast<char>(static_cast<unsigned char>(text[0]) | kMark);
   return true;
+}
+
+void unmark_environment_path(const char* name) {
+  char* text = getenv(name);
+  if (text != nullptr) text[0] = static_cast<char>(static_cast<unsigned char>(text[0]) & ~kMark);
 }
 
 void add_pid(char* path, size_t room) {

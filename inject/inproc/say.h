@@ -20,6 +20,8 @@ assay_format environment_format();
 // it as it is and marks it (in the environment that its children inherit), theirs end in _PID.
 // False: not set.
 bool environment_path(const char* name, char* path, size_t room);
+// Takes the mark off again: the process that left it is this one, in an earlier program.
+void unmark_environment_path(const char* name);
 // Adds _PID, for a forked child.
 void add_pid(char* path, size_t room);
 

@@ -14,17 +14,28 @@
 #include "inject/inproc/heap_switch.h"
 #include "inject/inproc/keeper.h"
 #include "inject/inproc/last_error.h"
+#include "inject/inproc/port_handover.h"
+#include "inject/inproc/process_mark.h"
+#include "inject/inproc/profile.h"
 #include "inject/inproc/say.h"
 
 namespace assay::inproc {
 namespace {
 
-// Which process has taken these switches: the environment is inherited, and libassay may be there
-// twice (linked as libassay.a and preloaded).
-constexpr const char* kOwnerMark = "ASSAY_PID";
-
+ProcessMark mark;
 char http_address[256];
-int serve_attempts;
+
+// The keeper's: what it does about the address of ASSAY_HTTP.
+enum class Port {
+  settled,   // served, or somebody else's for good
+  wanted,    // taken by the process that started this one
+  lent,      // given up for a child
+  expected,  // a daemon's parent holds it until it is gone
+};
+std::atomic<Port> port;
+std::atomic<bool> give_up_asked;
+int attempts;
+int64_t next_look_ns;  // the keeper comes by more often, for others
 
 // "%p" in an address is the process id, so that a path can be each process's own.
 void expand(const char* from, char* to, size_t room) {
@@ -40,28 +51,68 @@ void expand(const char* from, char* to, size_t room) {
   to[made] = 0;
 }
 
-void serve(bool inherited) {
+bool try_to_serve() {
+  if (assay_serve(http_address, nullptr) < 0) return false;
+  port = Port::settled;
+  return true;
+}
+
+// Asks who has it, a moment apart and then longer: a parent may not have come to its wait yet.
+int64_t want_port() {
+  constexpr int kMaxAttempts = 9;
+  constexpr int64_t kFirstPauseMs = 20;
+  ask_for_port(http_address, mark.secret, secure_getenv("ASSAY_TOKEN"));
+  return attempts < kMaxAttempts ? kFirstPauseMs << attempts++ : kNever;
+}
+
+int64_t expect_port() {
+  constexpr int kMaxAttempts = 100;
+  constexpr int64_t kPauseMs = 200;
+  return ++attempts < kMaxAttempts ? kPauseMs : kNever;
+}
+
+// In how many milliseconds to try again, now that it did not work; kNever: it is somebody else's.
+int64_t pause_of(Port state) {
+  constexpr int64_t kLentMs = 1000;  // a child that has it keeps it for as long as it runs
+  if (state == Port::lent) return kLentMs;
+  return state == Port::wanted ? want_port() : expect_port();
+}
+
+int64_t mind_port() {
+  bool is_given_up = give_up_asked.exchange(false);
+  if (is_given_up) {
+    assay_serve_stop();
+    port = Port::lent;
+  }
+  int64_t now_ns = monotonic_ns();
+  if (port == Port::settled) return kNever;
+  if (!is_given_up) {
+    if (now_ns < next_look_ns) return (next_look_ns - now_ns) / 1'000'000 + 1;
+    if (try_to_serve()) return kNever;
+  }
+  int64_t pause_ms = pause_of(port);
+  if (pause_ms == kNever) port = Port::settled;
+  next_look_ns = now_ns + pause_ms * 1'000'000;
+  return pause_ms;
+}
+
+void mind(Port state) {
+  attempts = 0;
+  next_look_ns = 0;
+  port = state;
+  if (keep(mind_port)) wake_keeper();
+}
+
+void serve() {
   const char* wanted = getenv("ASSAY_HTTP");
   if (wanted == nullptr || wanted[0] == 0) return;
   expand(wanted, http_address, sizeof http_address);
-  if (assay_serve(http_address, nullptr) >= 0) return;
-  // A process that the serving one started inherits the address and finds it taken: that is no
-  // news.
+  if (try_to_serve()) return;
   char sentence[256];
-  if (!inherited) say("%s", copy_last_error(sentence, sizeof sentence));
-}
-
-// A daemon's parent holds the port until it is gone.
-int64_t serve_again() {
-  constexpr int kMaxAttempts = 100;
-  constexpr int64_t kPauseMs = 200;
-  if (serve_attempts <= 0) return kNever;
-  if (assay_serve(http_address, nullptr) >= 0) {
-    serve_attempts = 0;
-    return kNever;
-  }
-  if (++serve_attempts > kMaxAttempts) serve_attempts = 0;
-  return serve_attempts > 0 ? kPauseMs : kNever;
+  if (mark.is_inherited)
+    mind(Port::wanted);
+  else
+    say("%s", copy_last_error(sentence, sizeof sentence));
 }
 
 }  // namespace
@@ -71,15 +122,15 @@ void start_switches() {
   for (const char* name : {"CPUPROFILE", "HEAPPROFILE", "ASSAY_HTTP"})
     wanted = wanted || getenv(name) != nullptr;
   if (!wanted) return;
-  const char* owner = getenv(kOwnerMark);
-  if (owner != nullptr && std::atoi(owner) == getpid()) return;
-  char own[16];
-  snprintf(own, sizeof own, "%d", getpid());
-  bool inherited = owner != nullptr;
-  setenv(kOwnerMark, own, 1);
+  mark = take_process_mark();
+  if (mark.lineage == Lineage::repeated) return;
+  if (mark.lineage == Lineage::executed && !mark.is_inherited) {
+    unmark_environment_path("CPUPROFILE");
+    unmark_environment_path("HEAPPROFILE");
+  }
   start_cpu_switch();
   start_heap_switch();
-  serve(inherited);
+  serve();
 }
 
 void end_switches() {
@@ -89,7 +140,8 @@ void end_switches() {
 }
 
 void switches_in_child() {
-  serve_attempts = 0;
+  port = Port::settled;
+  give_up_asked = false;
   cpu_switch_in_child();
   heap_switch_in_child();
   // Who may be asked by a signal needs somebody to answer: the handler must not do it itself, it
@@ -104,11 +156,17 @@ void switches_in_daemon() {
   const char* wanted = getenv("ASSAY_HTTP");
   if (wanted != nullptr && wanted[0] != 0) {
     expand(wanted, http_address, sizeof http_address);
-    serve_attempts = 1;
-    keep(serve_again);
+    mind(Port::expected);
   }
   cpu_switch_in_daemon();
   heap_switch_in_daemon();
+}
+
+void answer_handover_switch(HttpExchange& exchange) {
+  answer_handover(exchange, mark.secret, [] {
+    give_up_asked = true;
+    if (keep(mind_port)) wake_keeper();
+  });
 }
 
 }  // namespace assay::inproc

@@ -4,11 +4,16 @@
 // signals is done by the keeper. Problems are one line on stderr; the host runs on.
 #pragma once
 
+#include "inject/inproc/http_server.h"
+
 namespace assay::inproc {
 
 void start_switches();
 void end_switches();       // at exit: writes what is still running
 void switches_in_child();  // after fork: the child's files have its pid in their names
 void switches_in_daemon();
+
+// A process that this one started asks for the address of ASSAY_HTTP (port_handover.h).
+void answer_handover_switch(HttpExchange& exchange);
 
 }  // namespace assay::inproc

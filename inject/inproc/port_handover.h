@@ -1,0 +1,27 @@
+// A port that goes from a program to the one it waits for.
+//
+// With ASSAY_HTTP in the environment of `timeout 10 ./server`, both programs are to serve at one
+// address, and it is the server that is meant. So a process that finds its address taken asks the
+// one that it was started by, with that one's mark, over the address itself. That one gives it up
+// if it does nothing but wait for a child to end (sh, timeout, xargs, …), and takes it again when
+// it is free. A program with work of its own keeps it: its helpers go without. Neither side ever
+// waits for the other in a thread of the host.
+#pragma once
+
+#include "inject/inproc/http_server.h"
+
+namespace assay::inproc {
+
+inline constexpr const char* kHandoverPath = "/assay/handover";
+
+// On the server's threads. Calls `give_up` when the request carries `secret` and all of the host's
+// threads wait for children.
+void answer_handover(HttpExchange& exchange, const char* secret, void (*give_up)());
+
+// True: the process at `address` has given it up, or is about to.
+bool ask_for_port(const char* address, const char* secret, const char* token);
+
+// Whether every thread of the host sleeps in a call that waits for a child process or a signal.
+bool host_only_waits();
+
+}  // namespace assay::inproc
