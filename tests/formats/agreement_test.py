@@ -67,6 +67,63 @@ def check_go_pprof(directory):
         if "of 0 total" not in same.stdout and " 0 of " not in same.stdout:
             if re.search(r"^\s*-?[1-9]\S*\s+[\d.]+%", same.stdout, re.M):
                 failures.append(f"go pprof: {name} differs from itself")
+    check_go_pprof_waits(directory)
+
+
+HEAP_TYPES = ("inuse_space", "inuse_objects", "alloc_space", "alloc_objects")
+
+
+def heap_top(profile, kind):
+    """Function → flat value, and the total, as Go's pprof has them; None where it has no such values."""
+    text = output_of("go", "tool", "pprof", "-top", "-unit=B", "-nodecount=1000", "-nodefraction=0",
+                     f"-sample_index={kind}", profile)
+    total = re.search(r"of (\d+)B total", text.stdout)
+    if not total:
+        return None
+    rows = re.findall(r"^\s*(\d+)B?\s+[\d.]+%\s+[\d.]+%\s+\d+B?\s+[\d.]+%\s+(.*?)(?: \(inline\))?$",
+                      text.stdout, re.M)
+    return int(total.group(1)), {function: int(flat) for flat, function in rows}
+
+
+def check_go_pprof_heap(directory):
+    """Go's reader finds the same in a heap profile and in what Assay exports of its import."""
+    for name, kinds in (("go_heap.pb.gz", HEAP_TYPES), ("go_heap_debug1.txt", HEAP_TYPES),
+                        ("libassay_heap_debug1.txt", HEAP_TYPES), ("gperftools.heap", HEAP_TYPES[:2]),
+                        ("tcmalloc_sampled.heap", HEAP_TYPES[:2])):
+        run = run_of(directory, name, "--no-names")
+        profile = os.path.join(directory, name + ".heap.pb.gz")
+        assert output_of(ASSAY, "export", run, "-o", profile).returncode == 0
+        for kind in kinds:
+            theirs, ours = heap_top(os.path.join(GOLDEN, name), kind), heap_top(profile, kind)
+            assert theirs and ours, (name, kind)
+            expect(f"go pprof, {kind} of {name}", ours[0], theirs[0], 0)
+            if name.endswith(".pb.gz"):  # text has no names for Go's reader
+                for function, flat in theirs[1].items():
+                    expect(f"go pprof, {kind} of {function} in {name}", ours[1].get(function, 0), flat, 0)
+        text = os.path.join(directory, name + ".again.heap")
+        assert output_of(ASSAY, "export", run, "-o", text).returncode == 0
+        again = heap_top(text, "inuse_space")
+        expect(f"go pprof, gperftools text of {name}", again[0], heap_top(profile, "inuse_space")[0], 0)
+
+
+def folded_total(run, metric):
+    text = output_of(ASSAY, "export", run, "--format", "folded", "--metric", metric).stdout
+    return sum(int(line.rsplit(" ", 1)[1]) for line in text.splitlines())
+
+
+def check_go_pprof_waits(directory):
+    """Wall time: the leaves of waits have what the folded stacks have, and nothing is counted twice."""
+    run = run_of(directory, "perf_dwarf.data")
+    profile = os.path.join(directory, "wall.pb.gz")
+    assert output_of(ASSAY, "export", run, "--metric", "wall", "-o", profile).returncode == 0
+    for metric in ("wall", "cpu", "off", "runqueue"):
+        text = output_of("go", "tool", "pprof", "-top", "-unit=ns", "-nodefraction=0", f"-sample_index={metric}",
+                         profile).stdout
+        total = re.search(r"of (\d+)ns total", text)
+        expect(f"go pprof, {metric}", int(total.group(1)), folded_total(run, metric), 0)
+        waits = sum(int(flat) for flat in re.findall(r"^\s*(\d+)ns\s.*\[(?:blocked: [a-z ]+|run queue)\]$", text, re.M))
+        want = sum(folded_total(run, part) for part in ("off", "runqueue") if metric in (part, "wall"))
+        expect(f"go pprof, waits in {metric}", waits, want, 0)
 
 
 def check_google_pprof(directory):
@@ -99,10 +156,11 @@ def check_perf(directory):
 
 
 def main():
-    checks = {"go": check_go_pprof, "google-pprof": check_google_pprof, "perf": check_perf}
+    checks = [("go", check_go_pprof), ("go", check_go_pprof_heap), ("google-pprof", check_google_pprof),
+              ("perf", check_perf)]
     done = 0
     with tempfile.TemporaryDirectory() as directory:
-        for tool, check in checks.items():
+        for tool, check in checks:
             if shutil.which(tool):
                 check(directory)
                 done += 1
