@@ -431,6 +431,8 @@ TEST(Withheld, ImportedProfilesWithoutWaits) {
   server.run().edit().facts.back() = {"import", "times", "absent"};
   expect_withheld(server, "sums without times", false);
   EXPECT_THAT(server.report().verdict.next_command, Not(HasSubstr("cpu.pb.gz")));
+  server.run().edit().facts.back() = {"import", "meaning", "unsaid"};
+  expect_withheld(server, "time on the CPU or time blocked", false);
   server.run().edit().facts.back() = {"import", "unit", "bytes"};
   EXPECT_THAT(server.report().verdict.sentence, ::testing::HasSubstr("counts bytes, not time"));
   EXPECT_TRUE(server.report().findings.empty());

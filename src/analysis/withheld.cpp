@@ -79,9 +79,9 @@ namespace {
 // one that waits, and sums without times cannot tell a window from a day.
 bool add_import(const Report& report, std::vector<Withheld>& reasons) {
   if (!is_imported(report)) return false;
-  auto lacks = [&](std::string_view what) {
+  auto says = [&](std::string_view key, std::string_view value) {
     return std::ranges::any_of(report.facts, [&](const model::Fact& fact) {
-      return fact.scope == "import" && fact.key == what && fact.value == "absent";
+      return fact.scope == "import" && fact.key == key && fact.value == value;
     });
   };
   if (report.heap_alone) {
@@ -92,12 +92,17 @@ bool add_import(const Report& report, std::vector<Withheld>& reasons) {
                                    "speaks of CPU time, read {0}",
                                    unit),
                        "record the server itself, or assay heap", true});
-  } else if (lacks("waits") || report.quality.waits == 0) {
+  } else if (says("meaning", "unsaid")) {
+    reasons.push_back(
+        {"the imported stacks do not say whether they are time on the CPU or time "
+         "blocked; they are shown as CPU time",
+         "record the server itself", true});
+  } else if (says("waits", "absent") || report.quality.waits == 0) {
     reasons.push_back(
         {"the imported profile says nothing of time off the CPU: it shows where CPU time goes, "
          "not what holds the server back",
          "record the server itself", true});
-  } else if (lacks("times")) {
+  } else if (says("times", "absent")) {
     reasons.push_back(
         {"the imported profile has sums without times", "record the server itself", true});
   }

@@ -52,6 +52,9 @@ TEST_F(Readers, FoldedStacksThatDoNotSayWhatTheyAreAreNoted) {
   auto unsaid = read("stacks.folded", options);
   EXPECT_EQ(sums_of(*unsaid).cpu, 100 * kNsPerMs);
   EXPECT_NE(notes_of(*unsaid).find("meaning: "), std::string::npos);
+  EXPECT_TRUE(std::ranges::any_of(unsaid->contents().facts, [](const model::Fact& fact) {
+    return fact.key == "meaning" && fact.value == "unsaid";
+  })) << "the verdict asks for it";
   options.meaning = Meaning::cpu;
   EXPECT_EQ(notes_of(*read("stacks.folded", options)).find("meaning: "), std::string::npos);
   options.meaning = Meaning::off;

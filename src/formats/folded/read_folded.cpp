@@ -132,6 +132,7 @@ void add_notes(const ReadOptions& options, bool told_by_leaves, uint64_t rounded
                  "as one sample, and intervals say nothing");
   }
   if (options.meaning == Meaning::unsaid && !told_by_leaves) {
+    builder.fact("meaning", "unsaid");
     builder.note(
         "meaning",
         "folded stacks do not say whether they hold time on the CPU or time blocked: these "
