@@ -22,7 +22,8 @@ constexpr const char* kExamples =
     "absent; `assay report` says so. Formats: docs/import.md.";
 
 std::string taken_text(const session::ImportOutcome& outcome) {
-  std::string heap = fmt::format("allocations of {} stacks", format_count(outcome.heap_sums));
+  std::string heap = fmt::format("{} sum{} of allocations", format_count(outcome.heap_sums),
+                                 outcome.heap_sums == 1 ? "" : "s");
   if (outcome.heap_sums > 0 && outcome.samples == 0 && outcome.waits == 0) return heap;
   return fmt::format("{} samples, {} waits{}", format_count(outcome.samples),
                      format_count(outcome.waits), outcome.heap_sums > 0 ? ", " + heap : "");

@@ -369,6 +369,28 @@ test("empty, tiny and imported runs say what is missing", async ({ browser }) =>
   return null;
 });
 
+test("heap: another tool's profile opens on its heap, without a word of time", async ({ browser }) => {
+  const path = join(scratch, "imported-heap.assay");
+  run(assay, "import", join(import.meta.dirname, "../golden/go_heap_debug1.txt"), "-q", "-o", path);
+  const served = await serve(path);
+  const page = await browser.page(1280, 720);
+  await page.open(served.url);
+  await page.until(`document.querySelector("#tab-heap")?.getAttribute("aria-selected") === "true"`, "the heap tab");
+  await page.until(`document.querySelector("#panel canvas.flame-canvas")?.width > 10`, "the flame graph of the heap");
+  await settled(page);
+  assert.ok(await drawn(page, "#panel canvas.flame-canvas"));
+  const words = await page.eval("document.body.innerText");
+  assert.match(words, /main\.keep/);
+  assert.match(words, /5\.29 MB live when the profile was taken, 235 MB allocated/);
+  assert.match(words, /lifetimes and leaks are not known/);
+  assert.doesNotMatch(words, /growth\/s|median life|peak \d/);
+  await page.screenshot(join(out, "imported-heap.png"));
+  assert.deepEqual(page.errors, []);
+  await page.close();
+  served.stop();
+  return null;
+});
+
 test("heap: a run of allocations alone opens on them and says what it lacks", async ({ browser }) => {
   const path = join(scratch, "heap.assay");
   run(makeRun, "heap", path);

@@ -1,6 +1,7 @@
 #include "analysis/compare/comparability.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <set>
@@ -85,7 +86,15 @@ void check_mixture(const Comparison& comparison, std::vector<std::string>& out) 
       unfinished += run.info.finished ? 0 : 1;
     }
   }
-  if (imported == all) {
+  bool heap_alone =
+      std::ranges::all_of(std::array{&comparison.base, &comparison.next}, [](const Side* side) {
+        return std::ranges::all_of(side->runs, [](const RunValues& run) { return run.heap_alone; });
+      });
+  if (imported > 0 && heap_alone) {
+    out.push_back(
+        "of imported heap profiles it is not known how long the program had run: what was "
+        "allocated is compared as it is");
+  } else if (imported == all) {
     out.push_back(
         "the runs were imported: their times are what the other profiler sampled, waits and load "
         "are not known");

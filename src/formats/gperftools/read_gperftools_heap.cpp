@@ -10,6 +10,8 @@ namespace assay::formats {
 namespace {
 
 constexpr std::string_view kHead = "heap profile:";
+constexpr size_t kMostUnnamed = 64;  // addresses in a row that have no name
+constexpr size_t kMostInlined = 256;
 
 struct Amount {
   int64_t objects = 0, bytes = 0;
@@ -174,12 +176,14 @@ class HeapText {
   void take_name(std::string_view line) {
     auto named = parse_name(line);
     if (!named) return;
-    for (size_t i = named_; i < pcs_.size(); ++i) {
+    for (size_t i = named_; i < std::min(pcs_.size(), named_ + kMostUnnamed); ++i) {
       if (named->pc != pcs_[i].address && named->pc != pcs_[i].address + 1) continue;
       named_ = i;
       has_names_ = true;
-      for (model::Location& inner : pcs_[i].names) inner.inlined = true;
-      pcs_[i].names.push_back(std::move(named->name));
+      std::vector<model::Location>& names = pcs_[i].names;
+      if (names.size() >= kMostInlined) return;
+      if (!names.empty()) names.back().inlined = true;
+      names.push_back(std::move(named->name));
       pcs_[i].module = named->module;
       return;
     }
