@@ -86,5 +86,16 @@ TEST_F(HeapExport, FormatsOfTimeRefuse) {
   EXPECT_NE(done.error().what.find("no allocations"), std::string::npos);
 }
 
+TEST_F(HeapExport, TimeIsNotInIt) {
+  run::ScratchDirectory scratch;
+  for (Metric metric : {Metric::cpu, Metric::off, Metric::lock, Metric::wall}) {
+    ExportOptions options;
+    options.metric = metric;
+    auto done = export_run(run_, options, scratch.file("out"));
+    ASSERT_FALSE(done) << metric_name(metric);
+    EXPECT_EQ(done.error().what, "the run is of the heap alone: it holds no time");
+  }
+}
+
 }  // namespace
 }  // namespace assay::formats

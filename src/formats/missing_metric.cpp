@@ -36,6 +36,10 @@ bool has_any(const std::vector<TotalRow>& rows, Metric metric) {
 
 Error missing_metric(const run::Contents& contents, const std::vector<TotalRow>& rows,
                      Metric metric) {
+  if (!is_heap(metric) && contents.is_heap_alone()) {
+    return {"the run is of the heap alone: it holds no time",
+            "assay record TARGET; --metric inuse_space or alloc_space shows the heap", 0};
+  }
   switch (metric) {
     case Metric::cpu:
     case Metric::samples:
