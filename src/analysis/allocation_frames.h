@@ -1,6 +1,6 @@
 // Which frames at the top of an allocation's stack are the allocating machinery itself.
 //
-// malloc and its kin, operator new, and the containers and strings of the standard library that
+// malloc and its kin, operator new, the insides of jemalloc's and tcmalloc's libraries, and the containers and strings of the standard library that
 // call them: what a person asks is which line of the program wanted the memory. Pure; never fails.
 #pragma once
 

@@ -207,6 +207,10 @@ TEST(AllocationFrames, CutsTheMachineryAndKeepsTheProgram) {
   EXPECT_EQ(frames_to_cut(std::vector{frame("malloc"), frame("std::locale::init()")}), 1u);
   EXPECT_EQ(frames_to_cut(std::vector{frame("malloc")}), 0u);
   EXPECT_EQ(frames_to_cut({}), 0u);
+  // An allocator that profiles itself, stripped.
+  FrameText inside = frame("libjemalloc.so.2!fn_a2630");
+  inside.module = "libjemalloc.so.2";
+  EXPECT_EQ(frames_to_cut(std::vector{inside, inside, frame("malloc"), frame("main")}), 3u);
 }
 
 }  // namespace

@@ -143,6 +143,25 @@ TEST_F(HeapImport, SampledTextIsScaledAsPprofDoes) {
   EXPECT_TRUE(back->contents().is_heap_alone());
 }
 
+TEST_F(HeapImport, JemallocsTextHasTheStackBeforeItsAmounts) {
+  const std::string rows =
+      "  t*: 3: 1124 [5: 2148]\n"
+      "  t0: 3: 1124 [5: 2148] server\n"
+      "@ 0x401010 0x402000\n"
+      "  t*: 2: 1024 [4: 2048]\n"
+      "  t0: 1: 512 [2: 1024]\n"
+      "  t1: 1: 512 [2: 1024]\n"
+      "@ 0x401020\n"
+      "  t*: 1: 100 [1: 100]\n"
+      "\nMAPPED_LIBRARIES:\n00400000-00500000 r-xp 00001000 08:01 1   /opt/server\n";
+  EXPECT_EQ(totals_of(*text("heap_v2/1\n" + rows)), (HeapTotals{1124, 3, 2148, 5}));
+  auto back = text("heap_v2/524288\n" + rows);
+  EXPECT_EQ(back->contents().heap_sums.at(0).live_bytes, 1'049'088);
+  EXPECT_EQ(exported(*text("heap_v2/1\n" + rows), Format::folded),
+            "server;server+0x2fff;server+0x200f 1024\nserver;server+0x201f 100\n");
+  EXPECT_NE(text_error("heap_v2/1\n@ 0x1\nrubbish\n").find("at offset 16"), std::string::npos);
+}
+
 TEST_F(HeapImport, WhatTextDoesNotSayIsNoted) {
   auto only_live = text("heap profile: 2: 1024 [0: 0] @ heapprofile\n2: 1024 [0: 0] @ 0x401010\n");
   EXPECT_EQ(totals_of(*only_live), (HeapTotals{1024, 2, 0, 0}));

@@ -94,6 +94,8 @@ TEST_F(ImportTest, GoldenHeapProfilesHaveTheTotalsOfGosReader) {
   for (const Row& row : {
            Row{"gperftools.heap", {{}, {}, 6'000'000, 101, 6'000'000, 101}},
            Row{"tcmalloc_sampled.heap", {{}, {}, 5'267'910, 1050, 5'267'910, 1050}},
+           Row{"jemalloc.heap",
+               {{}, {}, 21'034'365, 4070, 1'503'959'112, 306'207}},  // by jeprof's rule
            Row{"go_heap.pb.gz", {{}, {}, 4'562'337, 4, 5'086'689, 4100}},
            Row{"go_heap_debug1.txt", {{}, {}, 5'288'719, 2129, 235'026'566, 118'826}},
            Row{"libassay_heap_debug1.txt", {{}, {}, 14'516'142, 2903, 1'382'540'092, 291'251}},

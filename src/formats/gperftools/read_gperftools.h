@@ -4,7 +4,7 @@
 // then maps. Callers' pcs are return addresses. Out: untimed samples of one thread with frames to
 // be named by module and address.
 //
-// Heap: also what Go and libassay answer to heap?debug=1. Every pc is a return address; lines with
+// Heap: also jemalloc's, and what Go and libassay answer to heap?debug=1. Every pc is a return address; lines with
 // '#' name the functions of the row before them; sampled profiles (heap_v2/RATE, heap/RATE) are
 // scaled up as pprof does. Out: sums of live and of allocated bytes and objects by stack; the maps.
 //

@@ -1,4 +1,5 @@
-// Heap profiles as text: gperftools' files, and what Go and libassay answer to heap?debug=1.
+// Heap profiles as text: gperftools' and jemalloc's files, and what Go and libassay answer to
+// heap?debug=1.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -9,7 +10,7 @@
 namespace assay::formats {
 namespace {
 
-constexpr std::string_view kHead = "heap profile:";
+constexpr std::string_view kHead = "heap profile:", kJemallocHead = "heap_v2/";
 constexpr size_t kMostUnnamed = 64;  // addresses in a row that have no name
 constexpr size_t kMostInlined = 256;
 
@@ -32,14 +33,9 @@ std::optional<Amount> parse_amount(std::string_view text) {
   return Amount{*objects, *bytes};
 }
 
-// "  1: 2 [ 3: 4] @ 0x1 0x2"; the header has the same form after "heap profile:". Some leave the
-// part in brackets out.
-std::optional<HeapRow> parse_row(std::string_view line) {
-  size_t at = line.find('@');
-  if (at == line.npos) return std::nullopt;
+// "1: 2 [ 3: 4]": what lives, and all that was allocated. Some leave the part in brackets out.
+std::optional<HeapRow> parse_amounts(std::string_view numbers) {
   HeapRow row;
-  row.rest = trimmed(line.substr(at + 1));
-  std::string_view numbers = line.substr(0, at);
   size_t open = numbers.find('['), close = numbers.find(']');
   auto live = parse_amount(numbers.substr(0, open));
   if (!live) return std::nullopt;
@@ -49,6 +45,15 @@ std::optional<HeapRow> parse_row(std::string_view line) {
   auto allocated = parse_amount(numbers.substr(open + 1, close - open - 1));
   if (!allocated) return std::nullopt;
   row.allocated = *allocated;
+  return row;
+}
+
+// "  1: 2 [ 3: 4] @ 0x1 0x2"; the header has the same form after "heap profile:".
+std::optional<HeapRow> parse_row(std::string_view line) {
+  size_t at = line.find('@');
+  if (at == line.npos) return std::nullopt;
+  auto row = parse_amounts(line.substr(0, at));
+  if (row) row->rest = trimmed(line.substr(at + 1));
   return row;
 }
 
@@ -123,26 +128,25 @@ class HeapText {
     Lines lines(input_.bytes().substr(0, maps_at_));
     std::string_view line;
     lines.next(line);
+    bool by_jemalloc = line.starts_with(kJemallocHead);
     auto head =
         line.starts_with(kHead) ? parse_row(line.substr(kHead.size())) : std::optional<HeapRow>();
-    if (!head) return input_.fail_at(0, "no heap profile's header");
+    if (!head && !by_jemalloc) return input_.fail_at(0, "no heap profile's header");
+    std::string_view kind = head ? head->rest : line;
     builder_.begin_heap();
-    rate_ = rate_of(head->rest);
+    rate_ = rate_of(kind);
     Who who;
     who.exe = maps_.main_program();
     thread_ = builder_.thread(who);
     while (lines.next(line)) {
       if (trimmed(line).empty()) continue;
-      if (line.starts_with('#')) {
-        take_name(line);
-      } else if (auto done = take_row(line, lines.offset()); !done) {
-        return done;
-      }
+      auto done = by_jemalloc ? take_jemalloc(line, lines.offset()) : take(line, lines.offset());
+      if (!done) return done;
     }
     add_row();
     maps_.store(builder_, thread_);
     if (!knows_allocated_) builder_.heap_lacks_freed();
-    if (head->rest.starts_with("growth")) note_growth();
+    if (kind.starts_with("growth")) note_growth();
     return {};
   }
 
@@ -153,13 +157,39 @@ class HeapText {
     std::string_view module;
   };
 
-  Result<void> take_row(std::string_view line, size_t offset) {
-    add_row();
+  Result<void> take(std::string_view line, size_t offset) {
+    if (line.starts_with('#')) {
+      take_name(line);
+      return {};
+    }
     auto row = parse_row(line);
     if (!row) return input_.fail_at(offset, "a line that is no row of a heap profile");
+    add_row();
     row_ = *row;
     has_row_ = true;
-    for (std::string_view rest = row->rest; !rest.empty() && pcs_.size() < kDeepestStack;) {
+    return take_addresses(row->rest, offset);
+  }
+
+  // A stack stands before its amounts: "@ 0x1 0x2", then "t*: 1: 2 [3: 4]" of all threads and lines
+  // of single ones. Amounts before the first stack are those of the whole program.
+  Result<void> take_jemalloc(std::string_view line, size_t offset) {
+    line = trimmed(line);
+    if (line.starts_with('@')) {
+      add_row();
+      row_ = {};
+      has_row_ = true;
+      return take_addresses(trimmed(line.substr(1)), offset);
+    }
+    size_t colon = line.find(':');
+    auto row = line.starts_with('t') && colon != line.npos ? parse_amounts(line.substr(colon + 1))
+                                                           : std::nullopt;
+    if (!row) return input_.fail_at(offset, "a line that is no row of a heap profile");
+    if (line.starts_with("t*")) row_ = *row;
+    return {};
+  }
+
+  Result<void> take_addresses(std::string_view rest, size_t offset) {
+    while (!rest.empty() && pcs_.size() < kDeepestStack) {
       size_t space = std::min(rest.find(' '), rest.size());
       std::string_view word = rest.substr(0, space);
       if (word.starts_with("0x")) word.remove_prefix(2);
@@ -242,7 +272,7 @@ class HeapText {
 }  // namespace
 
 bool looks_like_gperftools_heap(std::string_view bytes) {
-  return bytes.starts_with(kHead);
+  return bytes.starts_with(kHead) || bytes.starts_with(kJemallocHead);
 }
 
 Result<void> read_gperftools_heap(const Input& input, RunBuilder& builder) {
