@@ -61,7 +61,7 @@ class ExportCommand final : public Command {
     parser->add_flag("--icicle", options_.icicle, "Root at the top (svg)");
     parser->add_option("--base", base_path_, "Compare with this run (svg)")->type_name("RUN");
     parser->add_option("--title", options_.title, "Heading (svg)")->type_name("TEXT");
-    flags_.add_to(*parser);
+    flags_.add_to(*parser, "Of a capture in the run's place");
     parser->add_option("--split", split_, "process: one file per process, into directory -o")
         ->check(CLI::IsMember({"process"}))
         ->type_name("WHAT");

@@ -5,20 +5,24 @@
 
 namespace assay::cli {
 
-void ImportFlags::add_to(CLI::App& parser) {
+void ImportFlags::add_to(CLI::App& parser, const std::string& heading) {
   parser.add_option("--unit", unit_, "What folded numbers are: samples, ns, us or ms")
       ->check(CLI::IsMember({"samples", "ns", "us", "ms"}))
-      ->type_name("UNIT");
+      ->type_name("UNIT")
+      ->group(heading);
   parser
       .add_option("--as", meaning_,
                   "What folded or speedscope stacks hold that do not say it:\n"
                   "cpu, time on the CPU, or off, time blocked")
       ->check(CLI::IsMember({"cpu", "off"}))
-      ->type_name("WHAT");
+      ->type_name("WHAT")
+      ->group(heading);
   parser.add_option("--freq", frequency_, "Samples per second, where the file does not say")
       ->check(CLI::Range(0.001, 1e9))
-      ->type_name("HZ");
-  parser.add_flag("--no-names", no_names_, "Do not name addresses by this machine's files");
+      ->type_name("HZ")
+      ->group(heading);
+  parser.add_flag("--no-names", no_names_, "Do not name addresses by this machine's files")
+      ->group(heading);
 }
 
 void ImportFlags::fill(session::ImportOptions& options) const {

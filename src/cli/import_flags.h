@@ -14,7 +14,7 @@ namespace assay::cli {
 
 class ImportFlags {
  public:
-  void add_to(CLI::App& parser);
+  void add_to(CLI::App& parser, const std::string& heading = "Options");
   void fill(session::ImportOptions& options) const;
 
  private:
