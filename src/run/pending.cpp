@@ -14,6 +14,22 @@ void empty(std::vector<T>& rows) {
 
 }  // namespace
 
+int64_t Pending::bytes_at_most() const {
+  // Rows of the tables that grow, as they are in memory: a file holds them packed.
+  size_t bytes = frames.size() * sizeof(frames[0]) + stacks.size() * sizeof(stacks[0]) +
+                 samples.size() * sizeof(model::Sample) + waits.size() * sizeof(model::Wait) +
+                 heap_allocs.size() * sizeof(model::HeapAlloc) +
+                 heap_sums.size() * sizeof(model::HeapSum) +
+                 mappings.size() * sizeof(TimedMapping) + points.size() * sizeof(model::Point);
+  for (const auto& [frame, names] : locations) {
+    for (const model::Location& at : names) {
+      bytes += at.function.size() + at.file.size() + sizeof(model::Location);
+    }
+  }
+  for (const SourceLine& line : source_lines) bytes += line.text.size() + line.file.size();
+  return static_cast<int64_t>(bytes);
+}
+
 void Pending::clear() {
   info.reset();
   empty(facts);

@@ -51,6 +51,8 @@ struct Pending {
   std::vector<model::DataName> data_names;
   std::vector<SourceLine> source_lines;
 
+  // What it takes in a file, roughly; never less.
+  int64_t bytes_at_most() const;
   // Empties it and keeps the memory, unless a burst made it large.
   void clear();
 };

@@ -12,6 +12,7 @@
 #include "run/new_file.h"
 #include "run/pending.h"
 #include "run/run_tables.h"
+#include "run/schema.h"
 #include "run/sqlite.h"
 
 namespace assay::run {
@@ -24,6 +25,16 @@ constexpr const char* kWriterPragmas =
     "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = OFF;"
     "PRAGMA temp_store = MEMORY; BEGIN EXCLUSIVE; COMMIT;";
 
+// Nobody sees a draft before it is whole.
+constexpr const char* kDraftPragmas =
+    "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
+    "PRAGMA temp_store = MEMORY; BEGIN";
+
+// Two dozen tables of mostly one page each are most of a short run: smaller pages make it a
+// fraction. Large runs keep large pages, which are read faster.
+constexpr int64_t kSmallBytes = int64_t{4} << 20;
+constexpr const char* kSmallPages = "PRAGMA page_size = 1024";
+
 // A busy server ends hundreds of thousands of waits a second: flushed at this many, they take 5 MB.
 constexpr size_t kManyWaits = size_t{1} << 16;
 
@@ -31,6 +42,8 @@ class FileWriter : public Writer {
  public:
   FileWriter(Database database, const model::RunInfo& info)
       : database_(std::move(database)), tables_(database_), info_(info) {}
+  FileWriter(std::string draft_path, const model::RunInfo& info)
+      : draft_path_(std::move(draft_path)), tables_(database_), info_(info) {}
 
   ~FileWriter() override {
     if (!closed_) close_file();
@@ -135,6 +148,10 @@ class FileWriter : public Writer {
     if (auto done = commit(); !done) return done;
     closed_ = true;
     tables_.release();
+    if (is_draft()) {
+      close_file();
+      return {};
+    }
     pack_if_small();
     return close_durably();
   }
@@ -153,8 +170,26 @@ class FileWriter : public Writer {
     filling_ = false;
   }
 
+  bool is_draft() const { return !draft_path_.empty(); }
+
+  // Now that it is known how much there is to write, if this is all.
+  Result<void> make_draft() {
+    auto made = Database::open(draft_path_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    if (!made) return std::unexpected(made.error());
+    database_ = std::move(*made);
+    if (info_.finished && flushing_.bytes_at_most() < kSmallBytes) {
+      if (auto done = database_.execute(kSmallPages); !done) return done;
+    }
+    if (auto done = database_.execute(kDraftPragmas); !done) return done;
+    if (auto done = database_.execute(kSchemaSql); !done) return done;
+    if (auto done = database_.execute("COMMIT"); !done) return done;
+    return tables_.prepare();
+  }
+
   Result<void> commit() {
-    auto done = write_transaction();
+    bool missing = is_draft() && database_.handle() == nullptr;
+    auto done = missing ? make_draft() : Result<void>{};
+    if (done) done = write_transaction();
     flushing_.clear();
     if (!done) give_up(done.error());
     return done;
@@ -172,6 +207,7 @@ class FileWriter : public Writer {
     std::lock_guard lock(mutex_);
     closed_ = true;
     pending_ = {};
+    if (is_draft()) return close_file();
     (void)database_.execute("ROLLBACK");
     const char* reason = error.code == ENOSPC
                              ? "UPDATE info SET value = 'disk full' WHERE key = 'end_reason'"
@@ -184,23 +220,22 @@ class FileWriter : public Writer {
   // An empty journal is of no use to anyone; one with contents is needed to open the run.
   void close_file() {
     tables_.release();
+    if (database_.handle() == nullptr) return;
     database_.close();
     std::string journal = database_.path() + "-journal";
     std::error_code missing;
     if (std::filesystem::file_size(journal, missing) == 0 && !missing) ::unlink(journal.c_str());
   }
 
-  // Two dozen tables of mostly one page each are most of a short run: smaller pages make it a
-  // fraction. Large runs keep large pages, which are read faster. Packed beside and renamed, so it
-  // is there as it was or packed; a run that cannot be packed is as good.
+  // Packed beside and renamed, so it is there as it was or packed; a run that cannot be packed is
+  // as good.
   void pack_if_small() {
-    constexpr int64_t kSmallBytes = int64_t{4} << 20;
     auto pages = database_.query_int("PRAGMA page_count");
     auto page_bytes = database_.query_int("PRAGMA page_size");
     if (!pages || !page_bytes || *pages * *page_bytes > kSmallBytes) return;
     std::string packed = fmt::format("{}.packed.{}", database_.path(), ::getpid());
     ::unlink(packed.c_str());
-    auto done = database_.execute("PRAGMA page_size = 1024");
+    auto done = database_.execute(kSmallPages);
     if (done) {
       auto pack = Statement::prepare(database_, "VACUUM INTO ?");
       done = pack ? pack->bind(packed).run() : std::unexpected(pack.error());
@@ -222,6 +257,7 @@ class FileWriter : public Writer {
     return {};
   }
 
+  std::string draft_path_;  // empty: no draft
   Database database_;
   RunTables tables_;
   model::RunInfo info_;  // flushing thread only, as are the next two
@@ -248,6 +284,13 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, const mo
   auto writer = std::make_unique<FileWriter>(std::move(*database), info);
   if (auto started = writer->start(); !started) return std::unexpected(started.error());
   return writer;
+}
+
+Result<std::unique_ptr<Writer>> Writer::create_draft(const std::string& path,
+                                                     const model::RunInfo& info) {
+  if (auto free = check_place(path, true); !free) return std::unexpected(free.error());
+  ::unlink(path.c_str());
+  return std::make_unique<FileWriter>(path, info);
 }
 
 }  // namespace assay::run

@@ -33,6 +33,10 @@ class Writer {
   // Fails when the path exists (unless overwrite) or cannot be written.
   static Result<std::unique_ptr<Writer>> create(const std::string& path, const model::RunInfo& info,
                                                 bool overwrite);
+  // For who moves the file into its place when it is finished: it is made with the first flush, has
+  // no journal, and is not made durable. What a failure or a crash leaves of it is of no use.
+  static Result<std::unique_ptr<Writer>> create_draft(const std::string& path,
+                                                      const model::RunInfo& info);
   // Whether create() may succeed; makes nothing. For asking before anything costly is begun.
   static Result<void> check(const std::string& path, bool overwrite);
   virtual ~Writer() = default;
@@ -75,7 +79,8 @@ class Writer {
   // Commits everything buffered; called about once a second with the time up to which it is
   // complete.
   virtual Result<void> flush(TimeNs complete_until_ns) = 0;
-  // Flushes, marks the run finished and makes the file durable. Nothing may be added afterwards.
+  // Flushes, marks the run finished and makes the file durable (but for drafts). Nothing may be
+  // added afterwards.
   virtual Result<void> finish(const model::RunInfo& info) = 0;
 };
 
