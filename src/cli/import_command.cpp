@@ -15,6 +15,7 @@ constexpr const char* kExamples =
     "  perf script | assay import - -o run.assay\n"
     "  assay import cpu.pb.gz -o run.assay            pprof, of Go or others\n"
     "  assay import 'http://127.0.0.1:8070/debug/pprof/profile?seconds=30' -o run.assay\n"
+    "  assay import http://127.0.0.1:8070/debug/pprof/heap -o heap.assay\n"
     "  assay import stacks.folded --freq 99 -o run.assay\n"
     "  assay import offcpu.folded --unit us --as off -o run.assay\n"
     "\n"

@@ -272,10 +272,10 @@ Result<void> RunBuilder::tell_of_heap() {
   fact("heap", "sums");
   fact("heap_live", heap_lacks_live_ ? "absent" : "present");
   fact("heap_freed", heap_lacks_freed_ ? "absent" : "present");
-  note("heap",
+  note("times",
        "the imported heap profile has sums without times: how the heap grew, when it was largest, "
        "how long allocations lived and what leaks cannot be told",
-       "assay heap TARGET tells them");
+       "assay heap TARGET");
   if (heap_lacks_live_) note("heap", "the imported profile does not say what of it still lives");
   if (heap_lacks_freed_) {
     note("heap",
