@@ -48,7 +48,12 @@ int assay_heap_snapshot(const struct assay_output* output) {
   return write_heap_profile(output->format, bytes) ? deliver(bytes, *output) : -1;
 }
 
+void assay_thread_begin(void) {
+  cpu_profile_see_thread();
+}
+
 uint32_t assay_label_push(const char* key, size_t key_size, const char* value, size_t value_size) {
+  cpu_profile_see_thread();
   return push_label({key, key_size}, {value, value_size});
 }
 

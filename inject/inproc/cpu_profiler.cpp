@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdio>
 
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -114,7 +115,36 @@ int64_t scan() {
   return took_ms * 100 > kScanMs ? took_ms * 100 : kScanMs;
 }
 
+// Where a thread ends, by return, pthread_exit or cancellation: the destructor of this key.
+pthread_key_t end_key;
+bool have_end_key;  // guarded by session_lock while it is made
+
+void end_thread(void*) {
+  if (!cpu_profile_runs()) return;
+  sigset_t blocked;
+  pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+  leave_young_thread(sigismember(&blocked, session.plan.signal) == 1);
+  timers.uncover(current_tid());
+}
+
+void see_thread(bool is_new) {
+  inject::prepare_stack_walk();
+  if (!enter_young_thread(is_new)) return;  // has a timer like others, or will have
+  if (session.plan.wall_clock) {
+    end_youth();
+    timers.cover(current_tid());
+    return;
+  }
+  if (have_end_key) pthread_setspecific(end_key, &session);
+  int timer = timers.cover(current_tid(), kEveryTick);
+  if (timer == ThreadTimers::kNoTimer)
+    end_youth();  // counted among the refused
+  else
+    set_young_timer(timer);
+}
+
 const char* prepare(const CpuPlan& plan) {
+  if (!have_end_key) have_end_key = pthread_key_create(&end_key, end_thread) == 0;
   inject::prepare_stack_walk();
   if (!session.table.is_open() && !session.table.open(kRowsLog2, kFrameWords))
     return "no memory for samples";
@@ -197,26 +227,11 @@ bool cpu_profile_runs() {
 }
 
 void cpu_profile_new_thread() {
-  if (!cpu_profile_runs()) return;
-  inject::prepare_stack_walk();
-  if (session.plan.wall_clock) {
-    timers.cover(current_tid());
-    return;
-  }
-  enter_young_thread();
-  int timer = timers.cover(current_tid(), kEveryTick);
-  if (timer == ThreadTimers::kNoTimer)
-    end_youth();  // counted among the refused
-  else
-    set_young_timer(timer);
+  if (cpu_profile_runs()) see_thread(true);
 }
 
-void cpu_profile_end_thread() {
-  if (!cpu_profile_runs()) return;
-  sigset_t blocked;
-  pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
-  leave_young_thread(sigismember(&blocked, session.plan.signal) == 1);
-  timers.uncover(current_tid());
+void cpu_profile_see_thread() {
+  if (cpu_profile_runs() && !is_known_thread()) see_thread(false);
 }
 
 void cpu_profile_forget() {

@@ -53,9 +53,11 @@ bool stop_cpu_profile(CpuResult& result);
 void finish_cpu_profile();
 bool cpu_profile_runs();
 
-// From a thread that has just begun (the pthread_create hook), and from one that ends.
+// From a thread that has just begun (the pthread_create hook).
 void cpu_profile_new_thread();
-void cpu_profile_end_thread();
+// From any thread that may be new: it is seen from now on, not only from the next scan on. Cheap
+// when it is known.
+void cpu_profile_see_thread();
 void cpu_profile_forget();  // in a forked child
 
 // The samples as a profile in `arena`. False: no memory.

@@ -80,20 +80,11 @@ struct Birth {
 };
 Birth births[256];
 
-// Its destructor is where a thread ends, by return, pthread_exit or cancellation.
-pthread_key_t end_key;
-bool have_end_key;
-
-__attribute__((constructor)) void make_end_key() {
-  have_end_key = pthread_key_create(&end_key, [](void*) { cpu_profile_end_thread(); }) == 0;
-}
-
 void* begin_thread(void* given) {
   auto* birth = static_cast<Birth*>(given);
   Start* start = birth->start;
   void* argument = birth->argument;
   birth->taken.store(false, std::memory_order_release);
-  if (have_end_key) pthread_setspecific(end_key, &births);
   cpu_profile_new_thread();
   return start(argument);
 }

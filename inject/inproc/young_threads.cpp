@@ -79,14 +79,22 @@ void start_young_threads(int64_t period_ns) {
   session.fetch_add(1);
 }
 
-void enter_young_thread() {
+bool is_known_thread() {
+  return young.session == session.load(std::memory_order_relaxed);
+}
+
+bool enter_young_thread(bool is_new) {
+  int64_t now_ns = thread_cpu_ns();
+  set_age(Age::grown);
   young.session = session.load();
   young.timer = -1;
-  young.counted_ns = 0;  // what libc did before is its time too
+  young.counted_ns = is_new ? 0 : now_ns;  // what libc did before is a new thread's time too
+  if (now_ns >= kYoungNs) return false;
   young.random = (static_cast<uint64_t>(monotonic_ns()) ^ reinterpret_cast<uintptr_t>(&young)) *
                      0x9e3779b97f4a7c15 |
                  1;
   set_age(Age::young);
+  return true;
 }
 
 void set_young_timer(int timer) {

@@ -48,8 +48,11 @@ class OwedTime {
 // A profile begins: threads of an earlier one are young no longer.
 void start_young_threads(int64_t period_ns);
 
-// The calling thread has just begun, and is young from now on.
-void enter_young_thread();
+// The calling thread is young from now on; `is_new`: all that it has used is this profile's. False:
+// it has used too much for that (and is known from now on).
+bool enter_young_thread(bool is_new);
+// Whether this profile has seen the calling thread enter.
+bool is_known_thread();
 // The timer that signals it (the kernel's number), for whoever makes it an ordinary one.
 void set_young_timer(int timer);
 

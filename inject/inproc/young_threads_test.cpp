@@ -4,8 +4,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <random>
+#include <thread>
 
 #include <gtest/gtest.h>
+#include <time.h>
 
 namespace assay::inproc {
 namespace {
@@ -78,26 +80,59 @@ TEST(YoungThreads, AThreadOfNoProfileIsNotYoung) {
 }
 
 TEST(YoungThreads, IsYoungUntilItsTimerIsAnOrdinaryOne) {
+  std::thread([] {
+    start_young_threads(kPeriodNs);
+    ASSERT_TRUE(enter_young_thread(true));
+    set_young_timer(7);
+    YoungTick tick = young_tick();
+    EXPECT_TRUE(tick.is_young);
+    EXPECT_EQ(tick.timer, 7);
+    end_youth();
+    EXPECT_FALSE(young_tick().is_young);
+  }).join();
+}
+
+void use_cpu(int64_t ns) {
+  timespec now{};
+  do {
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  } while (now.tv_sec * 1'000'000'000 + now.tv_nsec < ns);
+}
+
+TEST(YoungThreads, OneThatHasUsedMuchIsKnownAndNotYoung) {
   start_young_threads(kPeriodNs);
-  enter_young_thread();
-  set_young_timer(7);
-  YoungTick tick = young_tick();
-  EXPECT_TRUE(tick.is_young);
-  EXPECT_EQ(tick.timer, 7);
-  end_youth();
-  EXPECT_FALSE(young_tick().is_young);
+  std::thread([] {
+    EXPECT_FALSE(is_known_thread());
+    use_cpu(kYoungNs);
+    EXPECT_FALSE(enter_young_thread(false));
+    EXPECT_TRUE(is_known_thread());
+    EXPECT_FALSE(young_tick().is_young);
+  }).join();
+}
+
+// What a thread did before it was seen may have been before the profile.
+TEST(YoungThreads, TimeBeforeItWasSeenIsNotCharged) {
+  start_young_threads(kPeriodNs);
+  std::thread([] {
+    use_cpu(kYoungNs / 2);
+    ASSERT_TRUE(enter_young_thread(false));
+    leave_young_thread(true);
+    EXPECT_LT(unseen_young_ns(), kYoungNs / 4);
+  }).join();
 }
 
 TEST(YoungThreads, OneThatLeavesGivesNoMoreSamplesAndIsForgottenByTheNextProfile) {
-  start_young_threads(kPeriodNs);
-  enter_young_thread();
-  leave_young_thread(true);
-  EXPECT_TRUE(young_tick().is_young);
-  EXPECT_EQ(young_tick().samples, 0);
-  EXPECT_GT(unseen_young_ns(), 0);
-  start_young_threads(kPeriodNs);
-  EXPECT_FALSE(young_tick().is_young);
-  EXPECT_EQ(unseen_young_ns(), 0);
+  std::thread([] {
+    start_young_threads(kPeriodNs);
+    ASSERT_TRUE(enter_young_thread(true));
+    leave_young_thread(true);
+    EXPECT_TRUE(young_tick().is_young);
+    EXPECT_EQ(young_tick().samples, 0);
+    EXPECT_GT(unseen_young_ns(), 0);
+    start_young_threads(kPeriodNs);
+    EXPECT_FALSE(young_tick().is_young);
+    EXPECT_EQ(unseen_young_ns(), 0);
+  }).join();
 }
 
 }  // namespace

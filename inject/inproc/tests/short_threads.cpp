@@ -76,6 +76,9 @@ PART(long_life) {
 namespace {
 
 void live_shortly(bool blocks) {
+#ifdef SAYS_THAT_THREADS_BEGIN
+  assay_thread_begin();
+#endif
   if (blocks) {
     sigset_t all;
     sigfillset(&all);

@@ -42,6 +42,11 @@ struct assay_output {
 ASSAY_API int assay_cpu_start(unsigned hz);
 ASSAY_API int assay_cpu_stop(const struct assay_output* output);
 
+/* For programs with libassay.a (libassay.so sees threads begin by itself): the calling thread is
+ * new, and may end before CPU profiles find it, within a tenth of a second. The first label of a
+ * thread says the same. */
+ASSAY_API void assay_thread_begin(void);
+
 /* The heap as it is now: live and allocated objects and bytes, by call site. */
 ASSAY_API int assay_heap_snapshot(const struct assay_output* output);
 
