@@ -33,8 +33,10 @@ def case_go_tool_pprof():
         # Who wanted the memory is charged, not the wrapper it came through, which the stacks do have.
         check("xmalloc" not in go_pprof("-top", root + "heap"))
         check(b"xmalloc" in get(port, "/debug/pprof/heap?debug=1")[2])
-        poll_for("worker:", lambda: go_pprof("-tags", root + "mutex"))  # labels reach lock waits
-        poll_for("worker:", lambda: go_pprof("-tags", root + "allocs"))  # and allocations
+        labels = {"profile?seconds=1": "method:", "mutex": "worker:", "block": "waits:", "allocs": "worker:",
+                  "heap": "keeps:", "goroutine": "waits:"}
+        for page, label in labels.items():  # labels reach samples of every kind
+            poll_for(label, lambda: go_pprof("-tags", root + page))
         delta = go_pprof("-top", root + "mutex?seconds=1")
         check("hold_hot_mutex" in delta and "Duration: 1" in delta, delta)
 

@@ -155,6 +155,9 @@ int main(int argc, char** argv) {
   std::vector<std::thread> workers;
   for (int i = 0; i < threads; ++i) workers.emplace_back(compute, i);
   workers.emplace_back([] {
+#ifdef WITH_ASSAY
+    assay::label scope("waits", "for the bell");
+#endif
     while (!done) wait_for_bell();
   });
   workers.emplace_back([] {
@@ -164,6 +167,9 @@ int main(int argc, char** argv) {
   auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   while (std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
+#ifdef WITH_ASSAY
+    assay::label scope("keeps", "memory");
+#endif
     if (kept.size() < 200) keep_memory();
     sem_post(&turnstile);
   }
