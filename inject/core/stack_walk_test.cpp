@@ -235,24 +235,29 @@ TEST(StackWalk, AForeignStackIsWalkedInsideItsBounds) {
 struct CopiedWalks {
   Walked whole, copied, cut;
 };
-CopiedWalks copied_walks;
 
-// Walks the interrupted stack as it is, a copy of it, and a copy that ends early; the copies are no
-// longer than they say, so that a sanitizer sees a load beyond them.
-void walk_copies(int, siginfo_t*, void* context) {
-  const auto& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
-  auto pc = static_cast<uintptr_t>(machine.gregs[REG_RIP]),
-       sp = static_cast<uintptr_t>(machine.gregs[REG_RSP]);
-  uintptr_t pcs[kRoom], low = sp - kRedZoneBytes;
-  copied_walks.whole = to_walked(pcs, walk_interrupted(context, pcs, kRoom));
-  for (size_t bytes : {size_t{find_stack(sp).high - low}, size_t{kRedZoneBytes + 24}}) {
-    std::vector<uintptr_t> copy(bytes / sizeof(uintptr_t));
-    for (size_t i = 0; i < copy.size(); ++i)
-      copy[i] = reinterpret_cast<const volatile uintptr_t*>(low)[i];
-    Walked walked =
-        to_walked(pcs, walk_copy(pc, sp, copy.data(), copy.size() * sizeof(uintptr_t), pcs, kRoom));
-    (bytes > kRedZoneBytes + 24 ? copied_walks.copied : copied_walks.cut) = walked;
-  }
+Walked walk_part(uintptr_t pc, uintptr_t sp, size_t bytes) {
+  // No longer than it says, so that a sanitizer sees a load beyond it.
+  std::vector<uintptr_t> copy(bytes / sizeof(uintptr_t));
+  for (size_t i = 0; i < copy.size(); ++i)
+    copy[i] = reinterpret_cast<const volatile uintptr_t*>(sp - kRedZoneBytes)[i];
+  uintptr_t pcs[kRoom];
+  return to_walked(pcs,
+                   walk_copy(pc, sp, copy.data(), copy.size() * sizeof(uintptr_t), pcs, kRoom));
+}
+
+// The stack as it is, a copy of it, and a copy that ends early.
+CopiedWalks walk_copies() {
+  ucontext_t here;
+  getcontext(&here);
+  auto pc = static_cast<uintptr_t>(here.uc_mcontext.gregs[REG_RIP]),
+       sp = static_cast<uintptr_t>(here.uc_mcontext.gregs[REG_RSP]);
+  uintptr_t pcs[kRoom];
+  CopiedWalks walks;
+  walks.whole = to_walked(pcs, walk_interrupted(&here, pcs, kRoom));
+  walks.copied = walk_part(pc, sp, find_stack(sp).high - sp + kRedZoneBytes);
+  walks.cut = walk_part(pc, sp, kRedZoneBytes + 24);
+  return walks;
 }
 
 bool begins_with(const std::vector<uintptr_t>& all, const std::vector<uintptr_t>& part) {
@@ -260,19 +265,14 @@ bool begins_with(const std::vector<uintptr_t>& all, const std::vector<uintptr_t>
 }
 
 TEST(StackWalk, ACopyIsWalkedAsFarAsItsRegistersAreKnown) {
-  struct sigaction action {};
-  struct sigaction before {};
-  action.sa_sigaction = walk_copies;
-  action.sa_flags = SA_SIGINFO;
-  sigaction(SIGUSR1, &action, &before);
-  std::thread([] { deep(5, [] { raise(SIGUSR1); }); }).join();
-  sigaction(SIGUSR1, &before, nullptr);
-  EXPECT_TRUE(copied_walks.whole.is_complete);
-  EXPECT_GE(copied_walks.copied.pcs.size(), 2U);
-  EXPECT_TRUE(begins_with(copied_walks.whole.pcs, copied_walks.copied.pcs));
-  EXPECT_GE(copied_walks.cut.pcs.size(), 1U);
-  EXPECT_FALSE(copied_walks.cut.is_complete);
-  EXPECT_TRUE(begins_with(copied_walks.whole.pcs, copied_walks.cut.pcs));
+  CopiedWalks walks;
+  std::thread([&] { deep(5, [&] { walks = walk_copies(); }); }).join();
+  EXPECT_TRUE(walks.whole.is_complete);
+  EXPECT_GE(walks.copied.pcs.size(), 1U);
+  EXPECT_TRUE(begins_with(walks.whole.pcs, walks.copied.pcs));
+  EXPECT_GE(walks.cut.pcs.size(), 1U);
+  EXPECT_FALSE(walks.cut.is_complete);
+  EXPECT_TRUE(begins_with(walks.whole.pcs, walks.cut.pcs));
 }
 #endif
 
