@@ -286,9 +286,9 @@ char state_of(pid_t pid) {
   return stat ? stat->state : '?';
 }
 
-// The process that attaches for us now: our child, and not the target. 0: there is none for long.
-pid_t find_guard(pid_t target) {
-  for (int look = 0; look < 2'000; ++look) {
+// The process that attaches for us now: our child, and not the target. 0: it is gone already.
+pid_t find_guard(pid_t target, const std::atomic<bool>& is_gone) {
+  while (!is_gone) {
     std::string own = std::to_string(getpid());
     std::ifstream children("/proc/" + own + "/task/" + own + "/children");
     for (pid_t pid = 0; children >> pid;)
@@ -312,13 +312,16 @@ TEST_P(KilledGuard, LeavesTheTargetUnharmed) {
   constexpr int kKills = 40;
   for (int i = 0; i < kKills; ++i) {
     random = random * 1664525 + 1013904223;
-    useconds_t delay = (random >> 8) % (i % 2 == 0 ? 2'000 : 10'000);
+    constexpr useconds_t kLongest[] = {300, 1'500, 6'000};  // all of it takes about 2,000
+    useconds_t delay = (random >> 8) % kLongest[i % 3];
+    std::atomic<bool> is_gone = false;
     std::thread killer([&] {
-      pid_t guard = find_guard(target.pid());
+      pid_t guard = find_guard(target.pid(), is_gone);
       usleep(delay);  // seizing, a breakpoint, a thread's calls, its release
       if (guard != 0) kill(guard, SIGKILL);
     });
     auto injected = capture::inject_sampler(target.pid(), options);
+    is_gone = true;
     killer.join();
     if (!injected) ++killed;
     ASSERT_NE(state_of(target.pid()), 'Z') << "dead after " << i << " kills: " << target.wait().out;
