@@ -136,6 +136,7 @@ void start_switches() {
 void end_switches() {
   end_cpu_switch();
   end_heap_switch();
+  port = Port::settled;  // not taken again on the way out
   assay_serve_stop();
 }
 
