@@ -248,6 +248,16 @@ void wait_for_tracer(pid_t pid) {
   }
 }
 
+// Threads that are scheduled before others: a held one is, until it is let go.
+int favoured_threads(pid_t pid) {
+  int count = 0;
+  for (pid_t tid : os::ProcFs().tids(pid)) {
+    errno = 0;
+    count += getpriority(PRIO_PROCESS, static_cast<id_t>(tid)) < 0 && errno == 0 ? 1 : 0;
+  }
+  return count;
+}
+
 // Killed at any moment of attaching, Assay leaves a target that lives: what stands in it is put
 // back by somebody who is not killed.
 class KilledWhileAttaching : public testing::TestWithParam<const char*> {};
@@ -275,6 +285,7 @@ TEST_P(KilledWhileAttaching, LeavesTheTargetUnharmed) {
     ASSERT_NE(os::ProcFs().stat(target.pid())->state, 'Z') << "dead after " << i << " kills";
   }
   usleep(500'000);
+  EXPECT_EQ(favoured_threads(target.pid()), 0);
   target.signal(SIGTERM);
   Finished ended = target.wait();
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
@@ -337,6 +348,7 @@ TEST_P(KilledGuard, LeavesTheTargetUnharmed) {
   auto removed = capture::remove_sampler(target.pid(), options.library);
   EXPECT_TRUE(removed) << removed.error().text();
   usleep(200'000);
+  EXPECT_EQ(favoured_threads(target.pid()), 0);
   target.signal(SIGTERM);
   Finished ended = target.wait();
   // epoll_wait answers a mere stop with EINTR, as after SIGSTOP and SIGCONT, until it is seen to.

@@ -81,7 +81,7 @@ Result<void> HijackedThread::take(uint64_t rewind_to) {
   if (!put_landing()) return fail_errno("the target's code cannot be written");
   taken_ = true;
   tracees_.own(tid_);
-  hurry();
+  plan_to_hurry();
   return make_stack();
 }
 
@@ -117,10 +117,18 @@ uint64_t HijackedThread::blocked_meanwhile() const {
   return all_but_faults() & ~bit_of(signal_);
 }
 
+// Real-time threads and the like come first as they are.
+void HijackedThread::plan_to_hurry() {
+  Scheduling now;
+  if (may_hurry_ && read_scheduling(tid_, now) && now.policy == SCHED_OTHER)
+    saved_.scheduling = now;
+}
+
 // It is held until it has made its calls: it goes before others of its program. Needs privilege.
+// Only once it has its frame, by which it becomes what it was if nobody is left to see to it.
 void HijackedThread::hurry() {
-  if (!read_scheduling(tid_, scheduling_) || scheduling_.policy != SCHED_OTHER) return;
-  Scheduling urgent = scheduling_;
+  if (hurries_ || !saved_.scheduling) return;
+  Scheduling urgent = *saved_.scheduling;
   urgent.nice = kMostUrgent;
   urgent.slice_ns = kShortestSliceNs;  // who asks for little at a time comes sooner (Linux 6.12)
   hurries_ = write_scheduling(tid_, urgent);
@@ -223,6 +231,7 @@ Result<uint64_t> HijackedThread::go(const user_regs_struct& registers) {
   if (!write_registers(tid_, registers)) return fail_errno("registers cannot be set");
   if (ptrace(PTRACE_SETSIGMASK, tid_, sizeof blocked, &blocked) != 0)
     return fail_errno("the signal mask cannot be set");
+  hurry();
   if (tgkill(pid_, tid_, signal_) != 0) return fail_errno("the thread cannot be sent a signal");
   auto ended = run_to(signal_, PTRACE_CONT);
   user_regs_struct after{};
@@ -297,7 +306,7 @@ Result<void> HijackedThread::restore() {
   // Every call ends in a stop inside the kernel's signal code, from where an interrupted system
   // call is taken up again.
   if (stack_ != 0 && !own_stack_) (void)step_syscall(SYS_munmap, {stack_, kStackBytes});
-  if (hurries_) write_scheduling(tid_, scheduling_);
+  if (hurries_) write_scheduling(tid_, *saved_.scheduling);
   if (tracees_.gone()) return fail("the target ended meanwhile");
   user_regs_struct final = saved_.registers;
   begin_call_again(pid_, tid_, saved_.mask, final);

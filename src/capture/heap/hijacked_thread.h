@@ -25,21 +25,18 @@
 
 namespace assay::capture {
 
-// How a thread is scheduled, as the kernel lays it out.
-struct Scheduling {
-  uint32_t size = sizeof(Scheduling);
-  uint32_t policy = 0;
-  uint64_t flags = 0;
-  int32_t nice = 0;
-  uint32_t priority = 0;
-  uint64_t slice_ns = 0, deadline_ns = 0, period_ns = 0;
-};
-
 class HijackedThread {
  public:
-  // `landing`: unused room for landing_code(); `signal`: by which calls come back.
-  HijackedThread(Tracees& tracees, pid_t pid, pid_t tid, uint64_t landing, int signal)
-      : tracees_(tracees), pid_(pid), tid_(tid), landing_(landing), signal_(signal) {}
+  // `landing`: unused room for landing_code(); `signal`: by which calls come back; `may_hurry`:
+  // whether the thread may be put before others meanwhile.
+  HijackedThread(Tracees& tracees, pid_t pid, pid_t tid, uint64_t landing, int signal,
+                 bool may_hurry)
+      : tracees_(tracees),
+        pid_(pid),
+        tid_(tid),
+        landing_(landing),
+        signal_(signal),
+        may_hurry_(may_hurry) {}
 
   // Whether a stopped thread makes a call for a tracer that was killed: nobody else may take it.
   static bool is_on_its_way_back(pid_t tid);
@@ -56,6 +53,7 @@ class HijackedThread {
   Result<void> restore();
 
  private:
+  void plan_to_hurry();
   void hurry();
   void leave_no_interruption() const;
   bool put_landing() const;
@@ -79,8 +77,8 @@ class HijackedThread {
   uint64_t stack_ = 0;      // low end of what calls use
   bool own_stack_ = false;  // it is the thread's own, below what it uses
   bool taken_ = false;
+  bool may_hurry_;
   bool hurries_ = false;
-  Scheduling scheduling_;  // as it was
 };
 
 }  // namespace assay::capture

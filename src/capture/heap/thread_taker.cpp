@@ -176,7 +176,10 @@ Result<void> ThreadTaker::check_filters(pid_t tid) const {
 Result<bool> ThreadTaker::take(Tracees& tracees, const Stopped& stopped, const Use& use) {
   if (auto allowed = check_filters(stopped.tid); !allowed) return std::unexpected(allowed.error());
   if (HijackedThread::is_on_its_way_back(stopped.tid)) return false;
-  HijackedThread thread(tracees, plan_.pid, stopped.tid, plan_.landing, plan_.quiet_signal);
+  // What it would have to call to be as it was may be what a filter ends it for.
+  bool may_hurry = !plan_.is_filtered;
+  HijackedThread thread(tracees, plan_.pid, stopped.tid, plan_.landing, plan_.quiet_signal,
+                        may_hurry);
   Result<void> done = thread.take(stopped.rewind_to);
   if (done) done = use(thread);
   auto restored = thread.restore();

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include <cpuid.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 
 namespace assay::capture {
@@ -14,8 +15,13 @@ namespace {
 constexpr size_t kContextAt = 8;
 constexpr size_t kMaskAt = kContextAt + offsetof(ucontext_t, uc_sigmask);
 constexpr size_t kLandingMaskAt = kMaskAt + 8;  // where the kernel has what nobody reads back
+constexpr size_t kLandingCallAt = kLandingMaskAt + 8;
+constexpr size_t kSchedulingAt = kLandingCallAt + 8;
 constexpr size_t kContextBytes = 512;
-static_assert(kMaskAt == 0x130 && kLandingMaskAt == 0x138, "as the landing's code has it");
+static_assert(kMaskAt == 0x130 && kLandingMaskAt == 0x138 && kLandingCallAt == 0x140 &&
+                  kSchedulingAt == 0x148,
+              "as the landing's code has it");
+static_assert(kSchedulingAt + sizeof(Scheduling) <= kContextBytes);
 
 constexpr unsigned long kHasVectors = 1, kHasSs = 2, kStrictSs = 4;
 
@@ -89,9 +95,16 @@ const std::array<uint8_t, kLandingBytes>& landing_code() {
       0x41, 0xba, 0x08, 0x00, 0x00, 0x00,              // 22: mov $8,%r10d
       0xb8, 0x0e, 0x00, 0x00, 0x00,                    // 28: mov $SYS_rt_sigprocmask,%eax
       0x0f, 0x05,                                      // 33: syscall
-      0xb8, 0x0f, 0x00, 0x00, 0x00,                    // 35: mov $SYS_rt_sigreturn,%eax
-      0x0f, 0x05,                                      // 40: syscall
-      0x0f, 0x0b, 0x0f, 0x0b, 0x0f, 0x0b,              // 42: ud2
+      // Nobody took it over. One more call, which the frame names: sched_setattr, or else already
+      // rt_sigreturn, which does not come back.
+      0x8b, 0x84, 0x24, 0x38, 0x01, 0x00, 0x00,              // 35: mov 0x138(%rsp),%eax
+      0x31, 0xff,                                            // 42: xor %edi,%edi
+      0x48, 0x8d, 0xb4, 0x24, 0x40, 0x01, 0x00, 0x00,        // 44: lea 0x140(%rsp),%rsi
+      0x31, 0xd2,                                            // 52: xor %edx,%edx
+      0x0f, 0x05,                                            // 54: syscall
+      0xb8, 0x0f, 0x00, 0x00, 0x00,                          // 56: mov $SYS_rt_sigreturn,%eax
+      0x0f, 0x05,                                            // 61: syscall
+      0x0f, 0x0b, 0x0f, 0x0b, 0x0f, 0x0b, 0x0f, 0x0b, 0x0f,  // 63: ud2
   };
   return kCode;
 }
@@ -113,6 +126,9 @@ ReturnFrame make_return_frame(const ThreadState& state, uint64_t while_landing, 
   std::memcpy(frame.bytes.data() + kContextAt, &context, offsetof(ucontext_t, uc_sigmask));
   put(frame.bytes, kMaskAt, state.mask);
   put(frame.bytes, kLandingMaskAt, while_landing);
+  constexpr uint64_t kPutScheduling = SYS_sched_setattr, kReturn = SYS_rt_sigreturn;
+  put(frame.bytes, kLandingCallAt, state.scheduling ? kPutScheduling : kReturn);
+  put(frame.bytes, kSchedulingAt, state.scheduling.value_or(Scheduling()));
   std::copy(vectors.begin(), vectors.end(),
             frame.bytes.begin() + static_cast<ptrdiff_t>(vectors_at - frame.at));
   return frame;

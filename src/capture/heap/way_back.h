@@ -4,12 +4,14 @@
 // code. They keep the call's result, let one signal through that was sent to the thread before and
 // that ends nobody who does not handle it, and then return as from a signal's handler: rt_sigreturn
 // with a frame like those of the kernel. A tracer is told of the signal, and takes the thread over
-// before that return. Without one the signal is nothing, and the frame restores registers, vector
-// state and signal mask. So a tracer may be killed at any moment. Pure. x86-64.
+// before that return. Without one the signal is nothing, the thread is scheduled as before again,
+// and the frame restores registers, vector state and signal mask. So a tracer may be killed at any
+// moment. Pure. x86-64.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,15 +19,27 @@
 
 namespace assay::capture {
 
-inline constexpr size_t kLandingBytes = 48;
+inline constexpr size_t kLandingBytes = 72;
 // Offsets in it: a system call to be made, where functions return to, where the signal comes.
 inline constexpr uint64_t kLandingSyscall = 0, kLandingReturn = 2, kLandingStop = 35;
 const std::array<uint8_t, kLandingBytes>& landing_code();
 
+// How a thread is scheduled, as the kernel lays it out.
+struct Scheduling {
+  uint32_t size = sizeof(Scheduling);
+  uint32_t policy = 0;
+  uint64_t flags = 0;
+  int32_t nice = 0;
+  uint32_t priority = 0;
+  uint64_t slice_ns = 0, deadline_ns = 0, period_ns = 0;
+};
+static_assert(sizeof(Scheduling) == 48);
+
 struct ThreadState {
   user_regs_struct registers{};
-  std::vector<uint8_t> vectors;  // xstate, as ptrace tells it
-  uint64_t mask = 0;             // blocked signals
+  std::vector<uint8_t> vectors;          // xstate, as ptrace tells it
+  uint64_t mask = 0;                     // blocked signals
+  std::optional<Scheduling> scheduling;  // none: not changed meanwhile
 };
 
 // What must stand at `at`, up to where it ends, while a call is made. `at` is the stack pointer of
