@@ -84,17 +84,14 @@ class Changing {
 };
 
 size_t patch_everything() {
-  size_t changed = patch_slots(all_hooks()) + patch_slots(dlopen_hooks());
-  if (operator_hooks.count) changed += patch_slots(operator_hooks);
-  if (is_sampling_mmap()) changed += patch_slots(mmap_hooks());
-  return changed;
+  HookList of_mmap = is_sampling_mmap() ? mmap_hooks() : HookList{nullptr, 0};
+  const HookList lists[] = {all_hooks(), dlopen_hooks(), operator_hooks, of_mmap};
+  return patch_slots(lists);
 }
 
 void restore_everything() {
-  restore_slots(all_hooks());
-  restore_slots(dlopen_hooks());
-  if (operator_hooks.count) restore_slots(operator_hooks);
-  restore_slots(mmap_hooks());
+  const HookList lists[] = {all_hooks(), dlopen_hooks(), operator_hooks, mmap_hooks()};
+  restore_slots(lists);
 }
 
 // An allocation that libc makes itself must come by.

@@ -36,12 +36,14 @@ class LoadedObject {
   uintptr_t address_of(const ElfW(Sym) & symbol) const { return base_ + symbol.st_value; }
 
   // Calls each(name, type, slot address, is_elsewhere) for every relocation without addend by a
-  // named symbol; `is_elsewhere`: this object does not define the symbol itself.
-  template <class Each>
-  void visit_slots(Each each) const {
+  // named symbol; `is_elsewhere`: this object does not define the symbol itself. Only where
+  // may_matter(type, slot address) says so: names lie far apart, and looking at all of them takes
+  // most of the time.
+  template <class MayMatter, class Each>
+  void visit_slots(MayMatter may_matter, Each each) const {
     if (!symbols_) return;
-    visit_table(plt_, plt_bytes_, each);
-    visit_table(relocations_, relocation_bytes_, each);
+    visit_table(plt_, plt_bytes_, may_matter, each);
+    visit_table(relocations_, relocation_bytes_, may_matter, each);
   }
 
  private:
@@ -50,18 +52,19 @@ class LoadedObject {
   bool is_function(const ElfW(Sym) & symbol, const char* name) const;
   const ElfW(Sym) * find_by_gnu_hash(const char* name) const;
 
-  template <class Each>
-  void visit_table(const ElfW(Rela) * table, size_t bytes, Each& each) const {
+  template <class MayMatter, class Each>
+  void visit_table(const ElfW(Rela) * table, size_t bytes, MayMatter& may_matter,
+                   Each& each) const {
     if (!table) return;
     for (size_t i = 0; i < bytes / sizeof *table; ++i) {
       uint32_t symbol = ELF64_R_SYM(table[i].r_info);
-      if (symbol == 0 || table[i].r_addend != 0 || symbols_[symbol].st_name >= names_bytes_)
-        continue;
+      auto type = static_cast<uint32_t>(ELF64_R_TYPE(table[i].r_info));
       uintptr_t slot = base_ + table[i].r_offset;
-      if (is_writable(slot))
-        each(names_ + symbols_[symbol].st_name,
-             static_cast<uint32_t>(ELF64_R_TYPE(table[i].r_info)), slot,
-             symbols_[symbol].st_shndx == SHN_UNDEF);
+      if (symbol == 0 || table[i].r_addend != 0 || !is_writable(slot) || !may_matter(type, slot))
+        continue;
+      const ElfW(Sym)& named = symbols_[symbol];
+      if (named.st_name < names_bytes_)
+        each(names_ + named.st_name, type, slot, named.st_shndx == SHN_UNDEF);
     }
   }
 

@@ -76,7 +76,7 @@ __attribute__((constructor)) void start() {
   find_operator_new();
   prepare_stack_walk();
   HookList operators = find_operator_hooks();  // such calls do not come by malloc
-  if (operators.count) patch_slots(operators);
+  if (operators.count) patch_slots({&operators, 1});
   follow_forks();
   open_channel();
   if (has_own_allocator) channel_writer.set_problem(HeapProblem::static_allocator);

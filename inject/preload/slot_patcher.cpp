@@ -40,23 +40,46 @@ bool protect(AddressRange pages, int protection) {
 }
 
 struct Pass {
-  Pass(HookList all, bool patching) : hooks(all), is_patching(patching) {
-    for (size_t i = 0; i < all.count; ++i) first_letters[initial(all.begin[i].name)] = true;
+  Pass(std::span<const HookList> all, bool patching) : lists(all), is_patching(patching) {
+    for (const HookList& hooks : lists) {
+      for (size_t i = 0; i < hooks.count; ++i) {
+        const Hook& hook = hooks.begin[i];
+        first_letters[initial(hook.name)] = true;
+        sought |= trace_of(reinterpret_cast<uintptr_t>(is_patching ? *hook.real : hook.function));
+      }
+    }
   }
+  // One bit of 64 that equal pointers share.
+  static uint64_t trace_of(uintptr_t pointer) { return uint64_t{1} << (pointer >> 4 & 63); }
   static unsigned char initial(const char* name) { return static_cast<unsigned char>(*name); }
 
   // Large programs have a hundred thousand names: most are told apart by their first letter.
   const Hook* hook_named(const char* name) const {
     if (!first_letters[initial(name)]) return nullptr;
-    for (size_t i = 0; i < hooks.count; ++i) {
-      if (std::strcmp(hooks.begin[i].name, name) == 0) return &hooks.begin[i];
+    for (const HookList& hooks : lists) {
+      for (size_t i = 0; i < hooks.count; ++i) {
+        if (std::strcmp(hooks.begin[i].name, name) == 0) return &hooks.begin[i];
+      }
     }
     return nullptr;
   }
+  // By what the slot holds: one of the functions sought, perhaps, or it is not bound yet.
+  bool may_matter(const LoadedObject& object, uint32_t type, uintptr_t now) const {
+    bool is_slot = type == kSlotTypes[0] || type == kSlotTypes[1] || type == kSlotTypes[2];
+    bool may_be_lazy = is_patching && type == kLazyType && object.is_code(now);
+    return is_slot && (may_be_lazy || (sought & trace_of(now)) != 0);
+  }
+  bool are_held_by(const LoadedObject& object) const {
+    for (const HookList& hooks : lists) {
+      if (hooks.count > 0) return object.holds(hooks.begin[0].function);
+    }
+    return false;
+  }
 
-  HookList hooks;
+  std::span<const HookList> lists;
   bool is_patching;
   size_t changed = 0;
+  uint64_t sought = 0;  // traces of what slots to change hold
   bool first_letters[256] = {};
 };
 
@@ -75,39 +98,43 @@ int visit_object(dl_phdr_info* info, size_t, void* data) {
   Pass& pass = *static_cast<Pass*>(data);
   if (!is_relocated(*info)) return 0;
   LoadedObject object(*info);
-  if (object.holds(pass.hooks.begin[0].function)) return 0;  // our own slots lead to the real ones
+  if (pass.are_held_by(object)) return 0;  // our own slots lead to the real ones
   bool is_open = false;
-  object.visit_slots([&](const char* name, uint32_t type, uintptr_t slot, bool is_elsewhere) {
-    bool is_slot = type == kSlotTypes[0] || type == kSlotTypes[1] || type == kSlotTypes[2];
-    const Hook* hook = is_slot ? pass.hook_named(name) : nullptr;
+  auto held = [](uintptr_t slot) {
+    return __atomic_load_n(reinterpret_cast<uintptr_t*>(slot), __ATOMIC_RELAXED);
+  };
+  auto may_matter = [&](uint32_t type, uintptr_t slot) {
+    return pass.may_matter(object, type, held(slot));
+  };
+  auto change = [&](const char* name, uint32_t type, uintptr_t slot, bool is_elsewhere) {
+    const Hook* hook = pass.hook_named(name);
     if (!hook || !*hook->real) return;
-    auto* at = reinterpret_cast<uintptr_t*>(slot);
     // An object with a malloc of its own may be bound to that: code of its own is then no stub.
     bool may_be_lazy = type == kLazyType && is_elsewhere;
-    uintptr_t wanted =
-        replacement(pass, object, *hook, may_be_lazy, __atomic_load_n(at, __ATOMIC_RELAXED));
+    uintptr_t wanted = replacement(pass, object, *hook, may_be_lazy, held(slot));
     if (wanted == 0) return;
     if (object.relro().holds(slot) && !is_open) {
       is_open = protect(object.relro(), PROT_READ | PROT_WRITE);
       if (!is_open) return;  // the kernel says no: leave it
     }
-    __atomic_store_n(at, wanted, __ATOMIC_RELEASE);
+    __atomic_store_n(reinterpret_cast<uintptr_t*>(slot), wanted, __ATOMIC_RELEASE);
     ++pass.changed;
-  });
+  };
+  object.visit_slots(may_matter, change);
   if (is_open) protect(object.relro(), PROT_READ);
   return 0;
 }
 
 }  // namespace
 
-size_t patch_slots(HookList hooks) {
-  Pass pass(hooks, true);
+size_t patch_slots(std::span<const HookList> lists) {
+  Pass pass(lists, true);
   dl_iterate_phdr(visit_object, &pass);
   return pass.changed;
 }
 
-size_t restore_slots(HookList hooks) {
-  Pass pass(hooks, false);
+size_t restore_slots(std::span<const HookList> lists) {
+  Pass pass(lists, false);
   dl_iterate_phdr(visit_object, &pass);
   return pass.changed;
 }

@@ -13,13 +13,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "inject/preload/hooks.h"
 
 namespace assay::inject {
 
-// The number of slots changed.
-size_t patch_slots(HookList hooks);
-size_t restore_slots(HookList hooks);
+// The number of slots changed. Empty lists are no hindrance; all lists in one pass, since the
+// thread that makes it may be held meanwhile.
+size_t patch_slots(std::span<const HookList> lists);
+size_t restore_slots(std::span<const HookList> lists);
 
 }  // namespace assay::inject
