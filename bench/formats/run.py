@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Formats beside their peers, in one run: importing a large perf.data and drawing it, exporting to pprof.
 
-usage: bench/formats/run.py [--assay build/release/src/assay] [--megabytes 100] [--keep DIR]
+usage: bench/formats/run.py [--assay build/release/src/assay] [--megabytes 100] [--rounds 3] [--keep DIR]
 
 Records two perf.data of at least that size: of a busy Python program with copies of the stack (perf record
---call-graph dwarf), and of a busy C++ program on every CPU (documents.cpp) with frame pointers. Of each it times `perf script` alone; `perf script` through
-a Perl pipeline, folding and drawing, as people make flame graphs (collapse.pl and flame.pl here: our own, as
-small as the job allows; left out where Perl is missing); and `assay import` + `assay export -o x.svg`. Then
-`assay export -o x.pb.gz` of a run of about a million samples. Needs perf, g++ and the right to record. Prints a
-Markdown table; Assay's figures are medians of five, with its caches warm, perf's of one run, since it is slow.
+--call-graph dwarf), and of a busy C++ program on every CPU (documents.cpp) with frame pointers. Of each it times
+`perf script` alone; `perf script` through a Perl pipeline, folding and drawing, as people make flame graphs
+(collapse.pl and flame.pl here: our own, as small as the job allows; left out where Perl is missing); `assay import`
++ `assay export -o x.svg`, and `assay export perf.data -o x.svg` in one step. Then `assay export -o x.pb.gz` of a run
+of about a million samples. Needs perf, g++ and the right to record. Prints a Markdown table of medians: all take
+turns, and each has read the file and filled its caches once before.
 """
 
 import argparse
@@ -35,14 +36,15 @@ class Cost:
         return Cost(self.wall + other.wall, self.cpu + other.cpu)
 
 
-def cost_of(command, times=5):
-    costs = []
-    for _ in range(times):
-        begin, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        costs.append(Cost(time.monotonic() - begin,
-                          after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime))
+def cost_of(command):
+    begin, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return Cost(time.monotonic() - begin,
+                after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+
+
+def median(costs):
     return sorted(costs, key=lambda cost: cost.wall)[len(costs) // 2]
 
 
@@ -78,15 +80,24 @@ def perl_pipeline(data, svg):
     return ["sh", "-c", f"perf script -i '{data}' | perl '{HERE}/collapse.pl' | perl '{HERE}/flame.pl' > '{svg}'"]
 
 
-def compare(options, directory, data):
-    """perf script, Perl and Assay over one perf.data: rows of name and cost."""
+def compare(options, data):
+    """perf script, Perl and Assay over one perf.data, by turns: rows of name and cost."""
     run, svg = data + ".assay", data + ".svg"
-    rows = {"`perf script` alone": cost_of(["perf", "script", "-i", data], times=1)}
+    quick = 3  # turns of Assay in each of perf's, which takes as long as all of them
+    script, ours, drawn = ["perf", "script", "-i", data], "`assay import`", "`export -o x.svg`"
+    commands = {"`perf script` alone": (1, script)}
     if shutil.which("perl"):
-        rows["`perf script` \\| Perl collapse \\| Perl flame graph"] = cost_of(perl_pipeline(data, svg), times=1)
-    ours_import = cost_of([options.assay, "import", data, "-o", run, "--overwrite", "-q"])
-    rows["`assay import`"] = ours_import
-    rows["`assay import` + `export -o x.svg`"] = ours_import + cost_of([options.assay, "export", run, "-o", svg])
+        commands["`perf script` \\| Perl collapse \\| Perl flame graph"] = (1, perl_pipeline(data, svg))
+    commands[ours] = (quick, [options.assay, "import", data, "-o", run, "--overwrite", "-q"])
+    commands[drawn] = (quick, [options.assay, "export", run, "-o", svg])
+    commands["`assay export perf.data -o x.svg`"] = (quick, [options.assay, "export", data, "-o", svg])
+    costs = {name: [] for name in commands}
+    for turn in range(options.rounds + 1):
+        for name, (times, command) in commands.items():
+            turn_costs = [cost_of(command) for _ in range(times)]
+            costs[name] += turn_costs if turn > 0 else []
+    rows = {name: median(each) for name, each in costs.items()}
+    rows[f"{ours} + {drawn}"] = rows[ours] + rows.pop(drawn)
     return rows
 
 
@@ -100,6 +111,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", default="build/release/src/assay")
     parser.add_argument("--megabytes", type=float, default=100)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--keep", help="a directory that is left behind")
     options = parser.parse_args()
     directory = options.keep or tempfile.mkdtemp(prefix="assay-formats-")
@@ -111,13 +123,13 @@ def main():
     for name, data in {"copies of the stack": dwarf, "frame pointers": frames}.items():
         print(f"\n| perf.data with {name}, {os.path.getsize(data) / 1e6:.0f} MB | wall s | CPU s | wall ratio | CPU ratio |")
         print("|---|--:|--:|--:|--:|")
-        print_rows(compare(options, directory, data))
+        print_rows(compare(options, data))
     if not shutil.which("perl"):
         print("\nleft out: perl is not installed")
     folded, big = os.path.join(directory, "million.folded"), os.path.join(directory, "million.assay")
     million_samples(folded)
     subprocess.run([options.assay, "import", folded, "-o", big, "--overwrite", "-q"], check=True)
-    pprof = cost_of([options.assay, "export", big, "-o", os.path.join(directory, "x.pb.gz")])
+    pprof = median([cost_of([options.assay, "export", big, "-o", os.path.join(directory, "x.pb.gz")]) for _ in range(5)])
     print(f"\n`assay export -o x.pb.gz` of a million samples: {pprof.wall:.3f} s, {pprof.cpu:.3f} s CPU")
     if not options.keep:
         shutil.rmtree(directory)
