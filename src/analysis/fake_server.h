@@ -153,4 +153,14 @@ inline const std::vector<std::string> kMalloc = below_loop(
 inline const std::vector<std::string> kSend = below_loop(
     {"handle", "reply", "libc.so.6:send", "k:do_syscall_64", "k:__sys_sendto", "k:tcp_sendmsg"});
 
+// Four workers that compute and queue for the CPUs.
+inline FakeServer busy_server() {
+  FakeServer server;
+  for (int i = 0; i < 4; ++i) {
+    server.thread("worker-" + std::to_string(i), "worker-*",
+                  {runs(kCompute, 9), queues(10), waits(kTakeWork, 0.5)});
+  }
+  return server;
+}
+
 }  // namespace assay::analysis
