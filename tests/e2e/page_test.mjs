@@ -418,6 +418,10 @@ test("heap: a run of allocations alone opens on them and says what it lacks", as
     await page.click("#panel .switch button:nth-child(2)");
     await page.until(`location.hash.includes("heapOf=allocated")`);
     assert.equal(await note(page), live, "the figures are of both");
+    await page.eval(`document.querySelector("#export").open = true`);
+    const offered = await page.eval(`document.querySelector("#export").innerText`);
+    assert.match(offered, address === served.url ? /pprof[\s\S]*gperftools/ : /^((?!pprof)[\s\S])*$/, "exports of the heap, where there is who writes them");
+    await page.eval(`document.querySelector("#export").open = false`);
     for (const key of ["1", "2", "5", "="]) {
       await page.key(key);
       await page.until(`!document.querySelector("#panel .loading") && document.querySelector("#panel").innerText.length > 10`);
