@@ -13,6 +13,7 @@ struct Head {
   std::optional<TimeNs> time;
   int64_t period = 0;
   std::string event;
+  bool is_record = false;  // "PERF_RECORD_COMM: …": what perf shows beside samples when asked
 };
 
 std::vector<std::string_view> words_of(std::string_view line) {
@@ -77,7 +78,8 @@ std::optional<Head> parse_head(std::string_view line) {
       ++after;
     }
   }
-  if (after < words.size() && words[after].ends_with(':')) {
+  head.is_record = after < words.size() && words[after].starts_with("PERF_RECORD_");
+  if (!head.is_record && after < words.size() && words[after].ends_with(':')) {
     head.event = std::string(words[after].substr(0, words[after].size() - 1));
     while (head.event.ends_with(':')) head.event.pop_back();
   }
@@ -92,10 +94,57 @@ bool is_clock(std::string_view event) {
   return event.starts_with("cpu-clock") || event.starts_with("task-clock");
 }
 
+// What Assay writes of time off the CPU.
+bool is_wait(std::string_view event) {
+  return event == "off-cpu" || event == "runqueue";
+}
+
+// How well an event tells time.
+enum class Rank : uint8_t { none, unnamed, tracepoint, counter, cycles, clock };
+
+// "sched:sched_switch"; what follows the colon of a counter are modifiers, as in "cycles:ppp".
+bool is_tracepoint(std::string_view event) {
+  size_t colon = event.find(':');
+  return colon != event.npos &&
+         event.find_first_not_of("ukhGHpPSDIWeb", colon + 1) != std::string_view::npos;
+}
+
+Rank rank_of(std::string_view event) {
+  if (event.empty()) return Rank::unnamed;
+  if (is_clock(event)) return Rank::clock;
+  bool cycles = event.starts_with("cycles") || event.starts_with("cpu-cycles") ||
+                event.find("/cycles") != event.npos || event.find("/cpu-cycles") != event.npos;
+  if (cycles) return Rank::cycles;
+  return is_tracepoint(event) ? Rank::tracepoint : Rank::counter;
+}
+
+struct ChosenEvent {
+  std::string name;
+  Rank rank = Rank::none;  // none: there are no samples
+};
+
+// One event makes the run, as adding others to it would count time twice: the first of those that
+// tell time best. Looks no further than the first clock.
+ChosenEvent chosen_event(std::string_view text) {
+  ChosenEvent best;
+  Lines lines(text);
+  for (std::string_view line; best.rank != Rank::clock && lines.next(line);) {
+    if (line.empty() || is_indented(line) || line.starts_with('#')) continue;
+    auto head = parse_head(line);
+    if (!head || head->is_record || is_wait(head->event)) continue;
+    if (Rank rank = rank_of(head->event); rank > best.rank) best = {head->event, rank};
+  }
+  return best;
+}
+
 class ScriptReader {
  public:
   ScriptReader(const Input& input, const ReadOptions& options, RunBuilder& builder)
-      : input_(input), options_(options), builder_(builder) {}
+      : input_(input),
+        options_(options),
+        builder_(builder),
+        chosen_(chosen_event(input.bytes())),
+        clock_(chosen_.rank == Rank::clock) {}
 
   Result<void> read() {
     Lines lines(input_.bytes());
@@ -112,13 +161,14 @@ class ScriptReader {
         head_ = parse_head(line);
         if (!head_)
           return input_.fail_at(lines.offset(), "a line that is neither sample nor frame");
+        if (head_->is_record) head_.reset();
       }
     }
     finish_sample();
     if (found_ == 0) return input_.fail_at(input_.bytes().size(), "no sample");
-    builder_.set_event(event_, clock_ ? 0 : options_.period_ns);
+    builder_.set_event(chosen_.name, clock_ ? 0 : options_.period_ns);
     if (!clock_ && options_.period_ns == 0 && builder_.samples() > 0) {
-      std::string unit = event_.empty() ? "samples" : event_;
+      std::string unit = chosen_.name.empty() ? "samples" : chosen_.name;
       builder_.fact("unit", unit);
       builder_.note("unit",
                     fmt::format("the imported samples count {}, not time: where this run says ns, "
@@ -182,27 +232,14 @@ class ScriptReader {
     who.pid = head_->pid;
     who.tid = head_->tid;
     who.process = who.thread = stored(head_->comm);
-    if (wanted(head_->event)) {
-      model::ThreadId thread = builder_.thread(who);
-      if (head_->event == "off-cpu" || head_->event == "runqueue") {
-        add_wait(thread, stack);
-      } else {
-        add_sample(thread, stack);
-      }
+    if (is_wait(head_->event)) {
+      add_wait(builder_.thread(who), stack);
+    } else if (head_->event == chosen_.name) {
+      add_sample(builder_.thread(who), stack);
     } else {
       ++left_out_;
     }
     head_.reset();
-  }
-
-  // One on-CPU event makes the run: adding others to it would count time twice.
-  bool wanted(const std::string& event) {
-    if (event == "off-cpu" || event == "runqueue") return true;
-    if (event_.empty()) {
-      event_ = event;
-      clock_ = is_clock(event);
-    }
-    return event == event_;
   }
 
   void add_sample(model::ThreadId thread, model::StackId stack) {
@@ -239,8 +276,8 @@ class ScriptReader {
   std::optional<Head> head_;
   std::vector<model::FrameId> frames_;  // leaf first
   std::vector<model::Location> names_;  // of the frame at hand, innermost first
-  std::string event_;
-  bool clock_ = false;
+  const ChosenEvent chosen_;
+  const bool clock_;
   uint64_t found_ = 0, left_out_ = 0;
 };
 

@@ -2,9 +2,11 @@
 //
 // In: what `perf script` prints by default, and what Assay exports: "comm pid/tid [cpu] time:
 // period event:", then "addr symbol+off (file)" lines, leaf first, to an empty line. comm may have
-// spaces; pid, cpu and period may be absent. Samples of clock events weigh their period in ns; of
-// others what the options say. The events "off-cpu" and "runqueue" become waits. Failures: a frame
-// line outside of a sample, with its offset; no sample at all.
+// spaces; pid, cpu and period may be absent. One event makes the run: a clock
+// if there is one, else cycles, else the first, tracepoints last; lines of PERF_RECORD_… are no
+// samples. Samples of clock events weigh their period in ns; of others what the options say. The
+// events "off-cpu" and "runqueue" become waits. Failures: a frame line outside of a sample, with
+// its offset; no sample at all.
 #pragma once
 
 #include "formats/reading.h"
