@@ -100,7 +100,10 @@ IdleRules::IdleRules(const RuleSet& rules, NameSets& sets) {
 
 IdleJudge::IdleJudge(const CallTree& tree, const StackFeatures& features, const IdleRules& rules,
                      const run::Contents& run)
-    : tree_(tree), features_(features), rules_(rules) {
+    : tree_(tree),
+      features_(features),
+      rules_(rules),
+      imported_(run.info.backend.starts_with("import")) {
   std::map<std::pair<uint32_t, std::string>, uint32_t> known;
   for (const model::Thread& thread : run.threads) {
     const std::string& pool = thread.pool.empty() ? thread.name : thread.pool;
@@ -183,8 +186,16 @@ void IdleJudge::observe_sample(const model::Sample& sample) {
   ++call.samples;
 }
 
+// Of waits of no known kind only those that the kernel tells of (for a signal, at a terminal): a
+// profile's stack that says nothing of its wait may be any, a lock's above all.
+bool IdleJudge::is_candidate(const model::Wait& wait, BlockKind kind) const {
+  if (kind != BlockKind::other) return can_be_idle(kind);
+  const Function* leaf = tree_.leaf_of(wait.stack);
+  return wait.syscall != model::kNoSyscall || (leaf && leaf->kind == CodeKind::kernel);
+}
+
 void IdleJudge::observe_wait(const model::Wait& wait, BlockKind kind) {
-  if (wait.thread.value >= group_of_thread_.size() || !can_be_idle(kind)) return;
+  if (wait.thread.value >= group_of_thread_.size() || !is_candidate(wait, kind)) return;
   if (wait.has(model::WaitFlag::preempted) || wait.has(model::WaitFlag::new_thread)) return;
   uint32_t index = group_of_thread_[wait.thread.value];
   PathIndex path = tree_.path_of(wait.stack);
@@ -256,7 +267,7 @@ void IdleJudge::decide_group(Group& group) {
       double share = static_cast<double>(c.own_work) / static_cast<double>(all_work);
       bool only_waits = wilson(share, static_cast<double>(work_samples)).low < kWorkShare;
       c.slot->idle = depth_[c.fork] <= top && only_waits;
-    } else {
+    } else if (!imported_ || all_cpu_ns_ > 0) {
       c.slot->idle = static_cast<double>(c.slot->waiting_ns) >=
                      kDominates * static_cast<double>(group.waiting_ns);
     }
@@ -297,7 +308,7 @@ bool IdleJudge::idle(const model::Wait& wait, BlockKind kind) const {
   if (path == 0) return false;
   Known known = by_rules(path, kind);
   if (known != Known::unsure) return known == Known::idle;
-  if (!can_be_idle(kind)) return false;
+  if (!is_candidate(wait, kind)) return false;
   // Who waits for what comes in waits for work; who waits for what it asked another server for does
   // not, save on a connection that is merely kept.
   if (kind == BlockKind::network_receive) {

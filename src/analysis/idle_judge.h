@@ -76,6 +76,7 @@ class IdleJudge {
     int64_t ns = 0;
     uint64_t samples = 0;
   };
+  bool is_candidate(const model::Wait& wait, BlockKind kind) const;
   Slot& slot_of(uint32_t group, PathIndex trimmed);
   const Slot* find(uint32_t group, PathIndex trimmed) const;
   void trim();
@@ -97,6 +98,7 @@ class IdleJudge {
   mutable std::vector<Known> known_;  // by path × kind
   mutable std::vector<uint8_t> looked_up_;
   int64_t all_cpu_ns_ = 0;
+  bool imported_ = false;  // without samples it says nothing of who works
   std::vector<Slot> slots_;
   std::vector<uint32_t> first_slot_;  // by trimmed path
   std::vector<int64_t> work_;         // by path, of the group being decided

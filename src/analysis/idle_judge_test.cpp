@@ -227,5 +227,31 @@ TEST(Idle, ALockIsNeverIdleByShape) {
   EXPECT_NEAR(shares(server).blocked, 1, 0.001);
 }
 
+// A profile of contention has no samples: where all of its waiting is in one place, that is no
+// rest.
+TEST(Idle, AnImportedProfileWithoutSamplesShowsNoRest) {
+  for (const char* leaf : {"sync.(*Mutex).Unlock", "runtime.selectgo", "wait_somehow"}) {
+    FakeServer server;
+    server.run().edit().info.backend = "import: pprof";
+    server.thread("t", "t", {waits({"net/http.(*conn).serve", "main.work", leaf}, 1000)});
+    Shares s = shares(server);
+    EXPECT_NEAR(s.blocked, 1, 0.001) << leaf;
+    EXPECT_NEAR(s.idle, 0, 0.001) << leaf;
+  }
+}
+
+// The kernel tells of waits for a signal; of a wait that nothing is known of it may be any.
+TEST(Idle, AWaitOfNoKnownKindIsNotIdleByShape) {
+  for (auto [leaf, idle] :
+       {std::pair("some_library_call", 0.0), std::pair("k:do_sigtimedwait", 1.0)}) {
+    FakeServer server;
+    server.thread("worker", "worker", {runs(kCompute, 5), waits(kTakeWork, 5)});
+    server.thread("s", "s", {waits({"main", "stay", leaf}, 1000)});
+    Report report = server.report();
+    auto of_second = static_cast<double>(report.thread_time.idle_ns) / 8e9 - 0.5;
+    EXPECT_NEAR(of_second, idle, 0.01) << leaf;
+  }
+}
+
 }  // namespace
 }  // namespace assay::analysis

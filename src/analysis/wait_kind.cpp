@@ -9,6 +9,14 @@ namespace {
 // Deeper user frames belong to the caller's business, not to the primitive that waits.
 constexpr size_t kUserFramesLookedAt = 8;
 
+// Where a name's arguments begin. What follows a dot is the type of Go's method:
+// sync.(*Mutex).Lock.
+size_t arguments_of(std::string_view name) {
+  size_t at = name.find('(');
+  while (at != std::string_view::npos && at > 0 && name[at - 1] == '.') at = name.find('(', at + 1);
+  return at;
+}
+
 BlockKind kind_of_name(std::string_view function, std::span<const NameRow> rows) {
   std::string_view name = normal_name(function);
   for (const NameRow& row : rows) {
@@ -110,8 +118,8 @@ std::string_view normal_name(std::string_view name) {
       break;
     }
   }
-  for (std::string_view end :
-       {"(", "@", " [clone", ".constprop", ".isra", ".part", ".cold", ".llvm"}) {
+  name = name.substr(0, arguments_of(name));
+  for (std::string_view end : {"@", " [clone", ".constprop", ".isra", ".part", ".cold", ".llvm"}) {
     name = name.substr(0, name.find(end));
   }
   return name;

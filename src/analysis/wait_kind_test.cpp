@@ -126,5 +126,15 @@ TEST(WaitKind, IdsAreDistinct) {
   EXPECT_EQ(ids.size(), static_cast<size_t>(kBlockKindCount));
 }
 
+TEST(WaitKind, GoNamesItsLocksByTypeAndMethod) {
+  EXPECT_EQ(normal_name("sync.(*Mutex).Lock"), "sync.(*Mutex).Lock");
+  EXPECT_EQ(normal_name("Table::put(int, void (*)(int))"), "Table::put");
+  auto kind = [](std::string_view leaf) { return evidence_of({}, Names{leaf, "main.work"}).user; };
+  EXPECT_EQ(kind("internal/sync.(*Mutex).lockSlow"), BlockKind::lock);
+  EXPECT_EQ(kind("sync.(*RWMutex).RUnlock"), BlockKind::lock);
+  EXPECT_EQ(kind("runtime.chanrecv1"), BlockKind::condition);
+  EXPECT_EQ(kind("main.(*Mutex).LockUp"), BlockKind::unknown);
+}
+
 }  // namespace
 }  // namespace assay::analysis
