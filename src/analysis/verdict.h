@@ -8,6 +8,7 @@
 
 #include <string_view>
 
+#include "analysis/imported_unit.h"
 #include "analysis/report.h"
 
 namespace assay::analysis {
@@ -22,9 +23,9 @@ inline bool is_imported(const Report& report) {
   return report.info.backend.starts_with("import");
 }
 
-// "bytes", "count": an imported profile of something that is no time (a heap, goroutines). Empty
-// else.
-std::string imported_unit(const Report& report);
+inline std::string imported_unit(const Report& report) {
+  return imported_unit(report.info, report.facts);
+}
 
 // What a kind of verdict says is short: time on the CPUs, or what threads wait for. The other kinds
 // name neither.

@@ -61,20 +61,6 @@ void add_build(const Report& report, std::vector<Withheld>& reasons) {
   }
 }
 
-}  // namespace
-
-std::string imported_unit(const Report& report) {
-  constexpr std::string_view kNoTime[] = {"bytes", "count", "objects"};
-  if (!is_imported(report)) return "";
-  for (const model::Fact& fact : report.facts) {
-    bool is_unit = fact.scope == "import" && fact.key == "unit";
-    if (is_unit && std::ranges::find(kNoTime, fact.value) != std::end(kNoTime)) return fact.value;
-  }
-  return "";
-}
-
-namespace {
-
 // A profile made by another tool: CPU samples without waits cannot tell a server that computes from
 // one that waits, and sums without times cannot tell a window from a day.
 bool add_import(const Report& report, std::vector<Withheld>& reasons) {
@@ -88,9 +74,7 @@ bool add_import(const Report& report, std::vector<Withheld>& reasons) {
     reasons.push_back({"the imported profile is one of the heap: it says nothing of time",
                        "record the server itself", true});
   } else if (std::string unit = imported_unit(report); !unit.empty()) {
-    reasons.push_back({fmt::format("the imported profile counts {0}, not time: where this report "
-                                   "speaks of CPU time, read {0}",
-                                   unit),
+    reasons.push_back({fmt::format("the imported profile counts {}, not time", unit),
                        "record the server itself, or assay heap", true});
   } else if (says("meaning", "unsaid")) {
     reasons.push_back(

@@ -62,6 +62,11 @@ TEST(Withheld, ImportedProfilesWithoutWaits) {
   EXPECT_THAT(server.report().verdict.sentence, ::testing::HasSubstr("counts bytes, not time"));
   EXPECT_TRUE(server.report().findings.empty());
   EXPECT_TRUE(server.report().categories.empty());
+  server.run().edit().facts.back() = {"import", "unit", "goroutine"};
+  expect_withheld(server, "counts goroutine, not time", false);
+  EXPECT_TRUE(server.report().findings.empty());
+  server.run().edit().facts.back() = {"import", "unit", "cycles"};
+  EXPECT_NE(server.kind(), "withheld") << "cycles stand for time on the CPU";
 }
 TEST(Withheld, LostRecords) {
   FakeServer server = busy_server();

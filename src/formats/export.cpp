@@ -5,6 +5,7 @@
 #include <ctime>
 #include <set>
 
+#include "analysis/imported_unit.h"
 #include "base/units.h"
 #include "formats/firefox/write_firefox.h"
 #include "formats/folded/write_folded.h"
@@ -38,16 +39,37 @@ constexpr std::array<FormatRow, kFormatCount> kFormats{{{"pprof", ".pb.gz"},
                                                         {"tsv", ".tsv"},
                                                         {"gperftools-heap", ".heap"}}};
 
+// What a profile counts that was imported and is not of time; empty for every other metric.
+std::string counted_unit(const run::Contents& contents, Metric metric) {
+  if (metric != Metric::cpu) return "";
+  return analysis::imported_unit(contents.info, contents.facts);
+}
+
+std::string amount_of(const run::Contents& contents, Metric metric, int64_t value) {
+  std::string unit = counted_unit(contents, metric);
+  if (unit.empty()) return metric_value(metric, value);
+  auto count = static_cast<uint64_t>(std::max<int64_t>(0, value));
+  return unit == "bytes" ? format_bytes(count)
+                         : fmt::format("{} {}", format_count(count), clean_text(unit, 40));
+}
+
+std::string title_of(const run::Contents& contents, Metric metric) {
+  std::string unit = counted_unit(contents, metric);
+  return unit.empty() ? std::string(metric_title(metric))
+                      : fmt::format("Profile of {}", clean_text(unit, 40));
+}
+
 std::string subtitle(const SelectedRun& run, const FlameTree& tree, Metric metric,
                      const Selection& selection) {
   const model::RunInfo& info = run.contents().info;
   int64_t total = tree.nodes()[0].total;
-  std::string text = metric_value(metric, total);
-  if (run.end_ns() > run.begin_ns())
+  const run::Contents& contents = run.contents();
+  std::string text = amount_of(contents, metric, total);
+  if (run.end_ns() > run.begin_ns() && counted_unit(contents, metric).empty())
     text += fmt::format(" in {}", format_duration(run.end_ns() - run.begin_ns()));
   if (tree.nodes()[0].base_total > 0) {
     int64_t before = tree.nodes()[0].base_total;
-    text += fmt::format(", before {}", metric_value(metric, before));
+    text += fmt::format(", before {}", amount_of(contents, metric, before));
   }
   if (!info.target.empty()) text += " · " + info.target;
   for (const std::string& process : selection.processes) text += " · " + process;
@@ -93,7 +115,7 @@ Result<void> write_tree(SelectedRun& run, const std::vector<TotalRow>& rows,
   SvgOptions svg;
   svg.title = options.title;
   if (svg.title.empty()) {
-    svg.title = fmt::format("{}{}", metric_title(metric),
+    svg.title = fmt::format("{}{}", title_of(run.contents(), metric),
                             options.base != nullptr ? ", compared"
                             : options.inverted      ? ", by leaf function"
                                                     : "");
@@ -101,6 +123,7 @@ Result<void> write_tree(SelectedRun& run, const std::vector<TotalRow>& rows,
   svg.subtitle = subtitle(run, *tree, metric, options.selection);
   svg.icicle = options.icicle;
   svg.differential = options.base != nullptr;
+  svg.amount = [&](int64_t value) { return amount_of(run.contents(), metric, value); };
   write_svg(*tree, svg, output);
   return {};
 }
@@ -273,9 +296,9 @@ Result<std::vector<std::string>> export_by_process(const run::Reader& reader,
     if (!wanted.contains(id)) continue;
     ExportOptions one = options;
     one.selection.process_ids = {id};
-    one.title =
-        fmt::format("{}: {}", (*all)->process_label(id),
-                    metric_title(options.metric.value_or(default_metric(reader.contents()))));
+    one.title = fmt::format(
+        "{}: {}", (*all)->process_label(id),
+        title_of(reader.contents(), options.metric.value_or(default_metric(reader.contents()))));
     paths.push_back(fmt::format("{}/{}{}", directory, name, suffix));
     if (auto done = export_run(reader, one, paths.back()); !done) {
       return std::unexpected(done.error());

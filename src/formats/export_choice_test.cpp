@@ -3,7 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include "analysis/imported_unit.h"
 #include "formats/export_fixture.h"
+#include "formats/gzip.h"
+#include "formats/pprof/read_pprof.h"
 
 namespace assay::formats {
 namespace {
@@ -105,6 +108,28 @@ TEST_F(ExportChoice, AMetricThatAFormatDoesNotHoldIsRefused) {
   EXPECT_FALSE(export_it(options));
   options.metric = Metric::cpu;
   EXPECT_TRUE(export_it(options));
+}
+
+TEST_F(ExportChoice, WhatAnImportedProfileCountsIsNotCalledTime) {
+  analysis::FakeRun run;
+  run.edit().info.backend = "import: pprof";
+  run.edit().facts = {{"import", "unit", "goroutine"}};
+  model::ThreadId thread = run.add_thread(run.add_process(1, "/opt/server"), 1, "server");
+  run.add_sample(thread, run.stack({"main", "runtime.gopark"}), 0, 32);
+  using ::testing::AllOf, ::testing::HasSubstr, ::testing::Not;
+  EXPECT_THAT(exported(run, Format::svg),
+              AllOf(HasSubstr("Profile of goroutine"), HasSubstr("32 goroutine"),
+                    Not(HasSubstr("32 ns")), Not(HasSubstr("CPU time"))));
+  std::string packed = exported(run, Format::pprof);
+  auto raw = gunzip(packed, 1 << 20);
+  ASSERT_TRUE(raw);
+  EXPECT_THAT(*raw, AllOf(HasSubstr("goroutine"), Not(HasSubstr("nanoseconds"))));
+  Input file = Input::of_bytes("test", packed);
+  ASSERT_TRUE(file.load());
+  auto back = imported(scratch_, [&](RunBuilder& b) { return read_pprof(file, b); });
+  ASSERT_TRUE(back);
+  EXPECT_EQ(sums_of(*back).cpu, 32);
+  EXPECT_EQ(analysis::imported_unit(run.contents().info, back->contents().facts), "goroutine");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "analysis/verdict.h"
 #include "report/json_parts.h"
 #include "report/words.h"
 
@@ -223,6 +224,18 @@ Json waits(const analysis::Report& report) {
   return list;
 }
 
+// An imported profile that counts something else says nothing of the time of threads.
+analysis::Report without_thread_time(analysis::Report report) {
+  report.thread_time = {};
+  report.vitals = {};
+  for (analysis::ThreadTime& thread : report.threads) thread.time = {};
+  for (analysis::ProcessTime& process : report.processes) {
+    process.time = {};
+    for (analysis::PoolTime& pool : process.pools) pool.time = {};
+  }
+  return report;
+}
+
 }  // namespace
 
 Json json_interval(const analysis::Estimate& e) {
@@ -243,7 +256,9 @@ Json json_frames(const std::vector<analysis::FrameText>& leaf_first) {
   return list;
 }
 
-std::string render_json(const analysis::Report& report) {
+namespace {
+
+Json json_of(const analysis::Report& report) {
   Json json;
   json["schema_version"] = kSchemaVersion;
   json["assay_version"] = report.info.assay_version;
@@ -266,6 +281,14 @@ std::string render_json(const analysis::Report& report) {
   json["waits"] = waits(report);
   json["heap"] = json_heap(report);
   json["rule_errors"] = report.rule_errors;
+  return json;
+}
+
+}  // namespace
+
+std::string render_json(const analysis::Report& report) {
+  bool timed = analysis::imported_unit(report).empty();
+  Json json = timed ? json_of(report) : json_of(without_thread_time(report));
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -95,6 +95,15 @@ TEST(Json, KeepsItsSchema) {
   }
 }
 
+TEST(Json, CountsThatAreNoTimeAreNotThreadTime) {
+  json report = json::parse(render_json(analysed(imported_counts_run())));
+  EXPECT_EQ(SchemaCheck(schema()).violation(report), "");
+  EXPECT_EQ(report["thread_time"]["wall_ns"], 0);
+  EXPECT_EQ(report["threads"][0]["wall_ns"], 0);
+  EXPECT_TRUE(report["findings"].empty());
+  EXPECT_EQ(report["facts"]["import"]["unit"], "goroutine");
+}
+
 TEST(Json, TheSchemaCatchesMistakes) {
   json rules = schema();
   SchemaCheck check(rules);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/verdict.h"
 #include "base/units.h"
 #include "report/heap_words.h"
 #include "report/printable.h"
@@ -248,10 +249,12 @@ std::string thread_time(const analysis::Report& report) {
 
 std::string functions(const analysis::Report& report) {
   const analysis::OnCpuProfile& cpu = report.on_cpu;
-  std::string text = "### Hottest functions, on-CPU\n\n";
+  bool timed = analysis::imported_unit(report).empty();
+  std::string text = timed ? "### Hottest functions, on-CPU\n\n" : "### Functions\n\n";
   if (cpu.samples == 0) return text + "No samples.\n\n";
-  text += fmt::format("{} in {} samples. Totals overlap; self times add up.\n\n",
-                      format_duration(cpu.time_ns), grouped(cpu.samples));
+  text += fmt::format("{} in {} samples. Totals overlap; self {} add up.\n\n",
+                      escaped(amount_text(report, cpu.time_ns)), grouped(cpu.samples),
+                      timed ? "times" : "counts");
   text += "| self | 95 % interval | total | function | where |\n|--:|--:|--:|---|---|\n";
   for (size_t i = 0; i < std::min(kFunctionsShown, cpu.functions.size()); ++i) {
     const analysis::HotFunction& f = cpu.functions[i];
@@ -267,7 +270,7 @@ std::string functions(const analysis::Report& report) {
     paths += fmt::format("{} ({}), {} samples\n\n{}\n", format_percent(path.share.share),
                          interval_text(path.share), grouped(path.samples), stack(path.frames));
   }
-  return text + "\n" + folded("Hottest paths, on-CPU", paths);
+  return text + "\n" + folded(timed ? "Hottest paths, on-CPU" : "Paths", paths);
 }
 
 std::string waits(const analysis::Report& report) {
@@ -327,6 +330,9 @@ std::string heap(const analysis::Report& report) {
 std::string render_markdown(const analysis::Report& report) {
   if (is_heap_only(report))
     return header(report) + findings(report) + heap(report) + quality(report);
+  if (!analysis::imported_unit(report).empty())
+    return header(report) + verdict(report) + functions(report) + quality(report) +
+           next_step(report);
   return header(report) + verdict(report) + thread_time(report) + findings(report) + locks(report) +
          categories(report) + functions(report) + waits(report) + "\n" + heap(report) +
          quality(report) + next_step(report);

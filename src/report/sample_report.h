@@ -24,6 +24,19 @@ inline analysis::FakeRun imported_heap_run(bool knows_freed = true) {
   return run;
 }
 
+// A profile of goroutines: it counts them, and says nothing of time.
+inline analysis::FakeRun imported_counts_run() {
+  analysis::FakeRun run;
+  run.edit().info = {};
+  run.edit().info.window_end_ns = 32;
+  run.edit().info.backend = "import: pprof";
+  run.edit().info.target = "goroutine.pb.gz";
+  run.edit().facts = {{"import", "unit", "goroutine"}, {"import", "waits", "absent"}};
+  auto thread = run.add_thread(run.add_process(0, "server"), 0, "server");
+  run.add_sample(thread, run.stack({"main.main", "runtime.selectgo", "runtime.gopark"}), 0, 32);
+  return run;
+}
+
 inline analysis::FakeRun sample_run() {
   using model::WaitFlag;
   constexpr int64_t kMs = kNsPerMs;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/verdict.h"
 #include "base/units.h"
 #include "report/heap_words.h"
 #include "report/printable.h"
@@ -113,13 +114,16 @@ std::string render_text(const analysis::Report& report, const Style& style) {
     return page.take();
   }
   write_verdict(report, page);
-  write_thread_time(report, page);
-  write_findings(report, page);
+  if (analysis::imported_unit(report).empty()) {
+    write_thread_time(report, page);
+    write_findings(report, page);
+  }
   write_locks(report, page);
   write_categories(report, page);
   write_functions(report, page);
   write_paths(report, page);
-  write_waits(report, page);
+  if (analysis::imported_unit(report).empty() || !report.off_cpu.paths.empty())
+    write_waits(report, page);
   write_heap(report, page);
   write_counters(report, page);
   write_quality(report, page);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/verdict.h"
 #include "base/units.h"
 #include "report/printable.h"
 #include "report/text_page.h"
@@ -32,9 +33,11 @@ void write_functions(const analysis::Report& report, TextPage& page) {
     page.heading("Hottest functions, on-CPU", why_no_samples(report));
     return;
   }
-  page.heading("Hottest functions, on-CPU",
-               fmt::format("{} in {} samples; totals overlap, self times add up",
-                           format_duration(cpu.time_ns), grouped(cpu.samples)));
+  bool timed = analysis::imported_unit(report).empty();
+  page.heading(timed ? "Hottest functions, on-CPU" : "Functions",
+               fmt::format("{} in {} samples; totals overlap, self {} add up",
+                           amount_text(report, cpu.time_ns), grouped(cpu.samples),
+                           timed ? "times" : "counts"));
   int name_columns = page.width() - (8 + 15 + 9 + 2 + 2 + kWhereColumns);
   page.line(page.ink(Ink::dim,
                      fmt::format("{}{}{}  {}  where", right("self", 8), right("95 % interval", 15),
@@ -53,12 +56,13 @@ void write_functions(const analysis::Report& report, TextPage& page) {
 
 void write_paths(const analysis::Report& report, TextPage& page) {
   if (report.on_cpu.paths.empty()) return;
-  page.heading("Hottest paths, on-CPU", "innermost function first");
+  bool timed = analysis::imported_unit(report).empty();
+  page.heading(timed ? "Hottest paths, on-CPU" : "Paths", "innermost function first");
   for (size_t i = 0; i < std::min(kPathsShown, report.on_cpu.paths.size()); ++i) {
     const analysis::HotPath& path = report.on_cpu.paths[i];
     page.line(fmt::format("{}  {}  {}, {} sample{}", right(format_percent(path.share.share), 8),
                           page.ink(Ink::dim, "(" + interval_text(path.share) + ")"),
-                          format_duration(path.time_ns), grouped(path.samples),
+                          amount_text(report, path.time_ns), grouped(path.samples),
                           path.samples == 1 ? "" : "s"));
     page.stack(path.frames, kPathLines);
   }

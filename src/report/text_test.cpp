@@ -197,5 +197,15 @@ TEST(Text, ALoadIsSaidWithWhatItHas) {
   EXPECT_THAT(render_markdown(analysed(sample_run())), Not(HasSubstr("- load:")));
 }
 
+TEST(Text, CountsThatAreNoTimeAreNotCalledTime) {
+  analysis::Report report = analysed(imported_counts_run());
+  for (const std::string& text : {render_text(report, {}), render_markdown(report)}) {
+    EXPECT_THAT(text, HasSubstr("32 goroutine in 1 samples"));
+    EXPECT_THAT(text, HasSubstr("counts goroutine, not time"));
+    for (const char* of_time : {"CPU time", "hread time", "Findings", "32.0 ns", "32 ns"})
+      EXPECT_THAT(text, Not(HasSubstr(of_time)));
+  }
+}
+
 }  // namespace
 }  // namespace assay::report

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/verdict.h"
 #include "base/units.h"
 
 namespace assay::report {
@@ -69,7 +70,15 @@ std::string host_text(const analysis::Report& report) {
   return text;
 }
 
+std::string amount_text(const analysis::Report& report, int64_t amount) {
+  std::string unit = analysis::imported_unit(report);
+  if (unit.empty()) return format_duration(amount);
+  auto count = static_cast<uint64_t>(std::max<int64_t>(0, amount));
+  return unit == "bytes" ? format_bytes(count) : fmt::format("{} {}", grouped(count), unit);
+}
+
 std::string window_text(const analysis::Report& report) {
+  if (!analysis::imported_unit(report).empty()) return "not known; a profile";
   bool has_none = report.window_ns == 0 && !report.heap.timed;
   if (!has_none) return format_duration(report.window_ns);
   return report.info.utc_begin_ns > 0 ? "not known; a profile" : "not known";

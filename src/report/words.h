@@ -14,6 +14,8 @@ std::string grouped(uint64_t count);   // 1,234,567
 std::string interval_text(const analysis::Estimate& e);  // 10.6–14.2 %
 std::string percent_of(int64_t part, int64_t whole);     // 12.3, without the sign; "–" of nothing
 std::string host_text(const analysis::Report& report);   // empty when the run does not say
+// What the samples of a report stand for: time, or what an imported profile counts.
+std::string amount_text(const analysis::Report& report, int64_t amount);
 std::string window_text(const analysis::Report& report);  // its length, where it has one
 std::string capture_text(const analysis::Report& report);
 std::string where_text(const std::string& file, uint32_t line, const std::string& module);

@@ -4,8 +4,10 @@
 #include <array>
 #include <unordered_map>
 
+#include "analysis/imported_unit.h"
 #include "analysis/wait_kind.h"
 #include "formats/gzip.h"
+#include "formats/missing_metric.h"
 #include "formats/pprof/wire.h"
 #include "formats/text.h"
 #include "formats/wait_leaf.h"
@@ -41,8 +43,10 @@ class Encoder {
  public:
   Encoder(const SelectedRun& run, const std::vector<TotalRow>& rows, Metric metric)
       : run_(run), contents_(run.contents()), rows_(rows), metric_(metric) {
-    types_ = {Metric::samples, Metric::cpu,  Metric::waits,
-              Metric::off,     Metric::lock, Metric::runqueue};
+    counted_ = analysis::imported_unit(contents_.info, contents_.facts);
+    types_ = {Metric::samples, Metric::cpu};
+    if (counted_.empty() || has_any(rows, Metric::off))
+      types_.insert(types_.end(), {Metric::waits, Metric::off, Metric::lock, Metric::runqueue});
     if (metric == Metric::wall) types_.push_back(Metric::wall);
     // Go's heap profiles have these four, in this order.
     if (is_heap(metric)) {
@@ -69,10 +73,20 @@ class Encoder {
     bool offset_relative = false;
   };
 
+  // What an imported profile counts keeps its name: it is no CPU time.
+  std::string type_name(Metric type) const {
+    if (type != Metric::cpu || counted_.empty()) return std::string(metric_name(type));
+    return counted_ == "bytes" ? "space" : clean_text(counted_);
+  }
+  std::string_view type_unit(Metric type) const {
+    if (type != Metric::cpu || counted_.empty()) return metric_unit(type);
+    return counted_ == "bytes" ? "bytes" : "count";
+  }
+
   WireWriter value_type(Metric type) {
     WireWriter message;
-    message.number(1, strings_.index(metric_name(type)));
-    message.number(2, strings_.index(metric_unit(type)));
+    message.number(1, strings_.index(type_name(type)));
+    message.number(2, strings_.index(type_unit(type)));
     return message;
   }
 
@@ -295,7 +309,7 @@ class Encoder {
     if (info.utc_begin_ns != 0) {
       profile_.number(kTimeNanos, info.utc_begin_ns + run_.begin_ns() - info.window_begin_ns);
     }
-    profile_.number(kDurationNanos, run_.end_ns() - run_.begin_ns());
+    if (counted_.empty()) profile_.number(kDurationNanos, run_.end_ns() - run_.begin_ns());
     if (is_heap(metric_)) {
       profile_.message(kPeriodType, heap_period());
       // Readers charge who wanted the memory, not malloc or operator new.
@@ -308,13 +322,14 @@ class Encoder {
     std::string comment =
         fmt::format("assay {}: {}, {}", info.assay_version, info.target, info.backend);
     profile_.number(kComment, strings_.index(clean_text(comment)));
-    profile_.number(kDefaultSampleType, strings_.index(metric_name(metric_)));
+    profile_.number(kDefaultSampleType, strings_.index(type_name(metric_)));
   }
 
   const SelectedRun& run_;
   const run::Contents& contents_;
   const std::vector<TotalRow>& rows_;
   Metric metric_;
+  std::string counted_;  // by an imported profile; empty: time
   std::vector<Metric> types_;
   WireWriter profile_;
   Strings strings_;

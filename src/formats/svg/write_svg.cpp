@@ -24,10 +24,6 @@ constexpr double kNarrowest = 0.1 / kInner;
 constexpr size_t kMostBoxes = 30'000;
 constexpr const char* kNoiseColour = "#e4e6ea";
 
-std::string amount(int64_t value, Metric metric) {
-  return metric_value(metric, value);
-}
-
 // "(anonymous namespace)::" says little and would often be all that fits.
 std::string without_anonymous(std::string name) {
   constexpr std::string_view kAnonymous = "(anonymous namespace)::";
@@ -162,29 +158,33 @@ class Picture {
     return xml_text(whole ? names.brief : clean_text(names.brief, characters - 1));
   }
 
+  std::string amount(int64_t value) const {
+    return options_.amount ? options_.amount(value) : metric_value(metric_, value);
+  }
+
   std::string details(const FlameNode& node) const {
     std::string text;
     double now = share(node.total, nodes_[0].total);
     if (!options_.differential) {
-      text += fmt::format("{} · {} of all", amount(node.total, metric_), percent(now));
+      text += fmt::format("{} · {} of all", amount(node.total), percent(now));
       if (node.self > 0 && node.self != node.total) {
-        text += fmt::format("\nself {} · {}", amount(node.self, metric_),
+        text += fmt::format("\nself {} · {}", amount(node.self),
                             percent(share(node.self, nodes_[0].total)));
       }
       return text;
     }
     double before = share(node.base_total, nodes_[0].base_total);
     if (options_.tested) return text + tested_details(node);
-    text += fmt::format("now {} · {}\nbefore {} · {}\n", amount(node.total, metric_), percent(now),
-                        amount(node.base_total, metric_), percent(before));
+    text += fmt::format("now {} · {}\nbefore {} · {}\n", amount(node.total), percent(now),
+                        amount(node.base_total), percent(before));
     if (node.total == 0) return text + "gone";
     if (node.base_total == 0) return text + "new";
     return text + fmt::format("{:+.2f} points", (now - before) * 100);
   }
 
   std::string tested_details(const FlameNode& node) const {
-    std::string text = fmt::format("now {}\nbefore {}\n", options_.amount(node.total),
-                                   options_.amount(node.base_total));
+    std::string text =
+        fmt::format("now {}\nbefore {}\n", amount(node.total), amount(node.base_total));
     if (node.total == 0) {
       text += "gone";
     } else if (node.base_total == 0) {
