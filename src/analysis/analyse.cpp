@@ -173,6 +173,11 @@ void measure_quality(const Passes& passes, Report& report) {
       ratio(static_cast<double>(quality.lost_records),
             static_cast<double>(quality.samples + quality.waits + quality.lost_records));
   quality.limits = limits_of(quality);
+  if (is_imported(report)) {  // nothing can be set up better for what another tool recorded
+    for (model::QualityNote& note : quality.limits) {
+      if (!note.remedy.empty()) note.remedy = "record the server itself";
+    }
+  }
   if (report.heap_alone) {  // nothing of time was asked for
     uint64_t taken = report.heap.allocated.samples;
     quality.limits.clear();

@@ -120,9 +120,11 @@ std::string filled(std::string_view command, const Report& report) {
 
 void add_next_step(const Report& report, Verdict& verdict) {
   if (verdict.kind == "withheld") {
-    verdict.next_step = verdict.remedies.empty()
-                            ? "Record again."
-                            : verdict.remedies.front() + ", then record again.";
+    bool by_recording = is_imported(report) || report.heap_alone;
+    verdict.next_step = verdict.remedies.empty() ? "Record again."
+                        : by_recording           ? "Record the server itself: a run holds both, "
+                                                   "time on the CPU and waits."
+                                       : verdict.remedies.front() + ", then record again.";
     verdict.next_command = filled("assay record {} --for 30s", report);
     return;
   }

@@ -65,14 +65,15 @@ void add_build(const Report& report, std::vector<Withheld>& reasons) {
 // one that waits, and sums without times cannot tell a window from a day.
 bool add_import(const Report& report, std::vector<Withheld>& reasons) {
   if (!is_imported(report)) return false;
+  const std::string remedy = "record the server itself";
   auto says = [&](std::string_view key, std::string_view value) {
     return std::ranges::any_of(report.facts, [&](const model::Fact& fact) {
       return fact.scope == "import" && fact.key == key && fact.value == value;
     });
   };
   if (report.heap_alone) {
-    reasons.push_back({"the imported profile is one of the heap: it says nothing of time",
-                       "record the server itself", true});
+    reasons.push_back(
+        {"the imported profile is one of the heap: it says nothing of time", remedy, true});
   } else if (std::string unit = imported_unit(report); !unit.empty()) {
     reasons.push_back({fmt::format("the imported profile counts {}, not time", unit),
                        "record the server itself, or assay heap", true});
@@ -80,15 +81,19 @@ bool add_import(const Report& report, std::vector<Withheld>& reasons) {
     reasons.push_back(
         {"the imported stacks do not say whether they are time on the CPU or time "
          "blocked; they are shown as CPU time",
-         "record the server itself", true});
+         remedy, true});
   } else if (says("waits", "absent") || report.quality.waits == 0) {
     reasons.push_back(
         {"the imported profile says nothing of time off the CPU: it shows where CPU time goes, "
          "not what holds the server back",
-         "record the server itself", true});
-  } else if (says("times", "absent")) {
+         remedy, true});
+  } else if (report.on_cpu.samples == 0) {
     reasons.push_back(
-        {"the imported profile has sums without times", "record the server itself", true});
+        {"the imported profile says nothing of time on the CPU: it shows what threads wait for, "
+         "not how busy the server is",
+         remedy, true});
+  } else if (says("times", "absent")) {
+    reasons.push_back({"the imported profile has sums without times", remedy, true});
   }
   return !reasons.empty();
 }
@@ -123,6 +128,11 @@ std::vector<Withheld> reasons_to_withhold(const Report& report, const std::strin
   const Quality& q = report.quality;
   std::vector<Withheld> reasons;
   if (add_import(report, reasons)) return reasons;
+  if (report.heap_alone) {
+    reasons.push_back({"the run is of the heap alone: it says nothing of time",
+                       "record time as well: assay record --heap", true});
+    return reasons;
+  }
   if (report.threads.empty() || v.window_s.value_or(0) < kShortest) {
     reasons.push_back(
         {"the window is too short or empty", "record for at least a few seconds", true});

@@ -68,6 +68,22 @@ TEST(Withheld, ImportedProfilesWithoutWaits) {
   server.run().edit().facts.back() = {"import", "unit", "cycles"};
   EXPECT_NE(server.kind(), "withheld") << "cycles stand for time on the CPU";
 }
+TEST(Withheld, ImportedWaitsWithoutSamples) {
+  FakeServer server;
+  server.run().edit().info.backend = "import: perf script";
+  server.thread("w", "w", {waits(kTakeLock, 5), waits(kTakeWork, 5)});
+  expect_withheld(server, "nothing of time on the CPU", false);
+  Verdict verdict = server.report().verdict;
+  EXPECT_EQ(verdict.remedies, std::vector<std::string>{"record the server itself"});
+  EXPECT_THAT(verdict.next_step, Not(HasSubstr("record again")));
+}
+TEST(Withheld, RunsOfTheHeapAlone) {
+  FakeServer server;
+  server.run().edit().info.backend = "heap";
+  auto thread = server.run().add_thread(server.process(), 101, "server");
+  server.run().add_alloc(thread, server.run().stack({"main", "keep"}), 5, 1000, 1000);
+  expect_withheld(server, "heap alone", false);
+}
 TEST(Withheld, LostRecords) {
   FakeServer server = busy_server();
   server.run().edit().losses = {{model::LossKind::ring_records, 0, 0, 1000}};

@@ -21,6 +21,7 @@ constexpr int kWhereColumns = 24;
 
 // Nothing ran: where that is a fact and where it is a gap in the evidence.
 std::string_view why_no_samples(const analysis::Report& report) {
+  if (analysis::is_imported(report)) return "no samples: the imported profile has none";
   return report.thread_time.running_ns() > 0 ? "no samples were taken, though threads ran"
                                              : "no samples: no thread ran long enough to be seen";
 }
