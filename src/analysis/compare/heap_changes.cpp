@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <set>
 
+#include "analysis/compare/comparable_name.h"
 #include "analysis/compare/measure.h"
 #include "analysis/compare/statistics.h"
 
@@ -32,6 +34,7 @@ class HeapSearch {
     for (const Side* side : {&comparison.base, &comparison.next}) {
       for (const RunValues& run : side->runs) runs_.push_back(&run);
     }
+    match_unknown_modules();
   }
 
   HeapChanges run(size_t most) {
@@ -57,6 +60,32 @@ class HeapSearch {
     bool shown = false;
   };
 
+  // Nothing but the name can tell, where a profile does not say which file a function is in: it is
+  // that of the one file which has the function in the other runs.
+  void match_unknown_modules() {
+    std::map<std::string, std::set<std::string>> modules;
+    std::set<std::string> told_apart;  // by one of the runs
+    for (const RunValues* run : runs_) {
+      for (const auto& [key, site] : run->heap.sites) {
+        modules[key.first].insert(key.second);
+        bool both = !key.second.empty() && run->heap.sites.contains({key.first, ""});
+        if (both) told_apart.insert(key.first);
+      }
+    }
+    for (const auto& [function, files] : modules) {
+      if (files.size() == 2 && files.begin()->empty() && !told_apart.contains(function))
+        known_as_[{function, *files.rbegin()}] = {function, ""};
+    }
+  }
+  const HeapSiteValues* site_of(const RunValues& run, const Key& key) const {
+    auto found = run.heap.sites.find(key);
+    if (found != run.heap.sites.end()) return &found->second;
+    auto other = known_as_.find(key);
+    if (other == known_as_.end()) return nullptr;
+    found = run.heap.sites.find(other->second);
+    return found == run.heap.sites.end() ? nullptr : &found->second;
+  }
+
   static const HeapAmount& amount(const HeapSiteValues& site, bool live) {
     return live ? site.live : site.allocated;
   }
@@ -74,9 +103,9 @@ class HeapSearch {
   }
   double value(const RunValues& run, const Key& key, const Part& part) const {
     if (!is_known(part)) return 0;
-    auto site = run.heap.sites.find(key);
-    if (site == run.heap.sites.end()) return 0;
-    const HeapAmount& of = amount(site->second, part.live);
+    const HeapSiteValues* site = site_of(run, key);
+    if (site == nullptr) return 0;
+    const HeapAmount& of = amount(*site, part.live);
     return (part.objects ? of.objects : of.bytes) / divided_by(run, part);
   }
   std::vector<double> values(const Side& side, const Key& key, const Part& part) const {
@@ -91,10 +120,10 @@ class HeapSearch {
     for (const RunValues& run : side.runs) {
       all_live += run.heap.live.bytes;
       all_allocated += run.heap.allocated.bytes;
-      auto site = run.heap.sites.find(key);
-      if (site == run.heap.sites.end()) continue;
-      live += site->second.live.bytes;
-      allocated += site->second.allocated.bytes;
+      const HeapSiteValues* site = site_of(run, key);
+      if (site == nullptr) continue;
+      live += site->live.bytes;
+      allocated += site->allocated.bytes;
     }
     return std::max(all_live > 0 ? live / all_live : 0,
                     all_allocated > 0 ? allocated / all_allocated : 0);
@@ -105,6 +134,7 @@ class HeapSearch {
     for (const RunValues* run : runs_) {
       for (const auto& [key, site] : run->heap.sites) keys.insert(key);
     }
+    for (const auto& [key, other] : known_as_) keys.erase(other);
     for (const Key& key : keys) {
       double base = share(comparison_.base, key), next = share(comparison_.next, key);
       if (std::max(base, next) < kSmallestShare) continue;
@@ -126,11 +156,12 @@ class HeapSearch {
   // Where it is now; where it was, when it is gone.
   void place(Site& site) const {
     for (const RunValues* run : runs_) {
-      auto found = run->heap.sites.find(site.key);
-      if (found == run->heap.sites.end()) continue;
-      site.change.module = found->second.module;
-      site.change.file = found->second.file;
-      site.change.line = found->second.line;
+      const HeapSiteValues* found = site_of(*run, site.key);
+      if (found == nullptr) continue;
+      bool says_module = !comparable_module(found->module).empty() || site.change.module.empty();
+      if (says_module) site.change.module = found->module;
+      site.change.file = found->file;
+      site.change.line = found->line;
     }
   }
 
@@ -141,19 +172,19 @@ class HeapSearch {
     if (!part.objects) return half;
     double bytes = 0, objects = 0;
     for (const RunValues* run : runs_) {
-      auto site = run->heap.sites.find(key);
-      if (site == run->heap.sites.end()) continue;
-      bytes += site->second.allocated.bytes;
-      objects += site->second.allocated.objects;
+      const HeapSiteValues* site = site_of(*run, key);
+      if (site == nullptr) continue;
+      bytes += site->allocated.bytes;
+      objects += site->allocated.objects;
     }
     return bytes > 0 ? half * objects / bytes : half;
   }
 
   bool beyond_sampling_error(const Site& site, const Part& part) const {
     auto error = [&](const RunValues& run) {
-      auto found = run.heap.sites.find(site.key);
-      if (found == run.heap.sites.end()) return 0.0;
-      const HeapAmount& of = amount(found->second, part.live);
+      const HeapSiteValues* found = site_of(run, site.key);
+      if (found == nullptr) return 0.0;
+      const HeapAmount& of = amount(*found, part.live);
       return (part.objects ? of.objects_error : of.bytes_error) / divided_by(run, part) / kOf95;
     };
     const Measure& measure = site.change.*part.measure;
@@ -200,6 +231,7 @@ class HeapSearch {
   const Comparison& comparison_;
   std::vector<const RunValues*> runs_;
   std::vector<Site> sites_;
+  std::map<Key, Key> known_as_;  // where a run does not know the module
 };
 
 }  // namespace

@@ -165,5 +165,29 @@ TEST(CompareHeap, ProfilesOfTheHeapAloneHaveASentence) {
   EXPECT_THAT(out.sentence, HasSubstr("heap: allocated per request"));
 }
 
+// Go's heap as pprof says which file a function is in, as text it does not.
+TEST(CompareHeap, SitesOfUnknownModulesMatchByName) {
+  for (bool reversed : {false, true}) {
+    UnionTree tree;
+    auto run = [&](const std::string& module) {
+      FakeRun fake;
+      fake.edit().info = {};
+      fake.edit().info.backend = "import: pprof";
+      auto thread = fake.add_thread(fake.add_process(0, ""), 0, "server");
+      for (const char* function : {"main.keep", "main.work"}) {
+        auto stack = fake.stack({module + ":main.main", module + ":" + function});
+        fake.add_heap_sum({thread, stack, 3'000'000, 30, 3'000'000, 30, 30});
+      }
+      return *read_run_values(fake, module, tree);
+    };
+    RunValues known = run("gosrv"), unknown = run("[unknown]");
+    auto out =
+        reversed ? compare(tree, {unknown}, {known}, {}) : compare(tree, {known}, {unknown}, {});
+    ASSERT_TRUE(out);
+    EXPECT_TRUE(out->heap_changes.empty()) << out->heap_changes.front().function;
+    EXPECT_EQ(heap_changes(*out, 10).tested, 2U);
+  }
+}
+
 }  // namespace
 }  // namespace assay::analysis
