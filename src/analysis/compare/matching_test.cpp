@@ -175,5 +175,39 @@ TEST(MeasureIds, AreKnownBeforeRunsAreRecorded) {
     EXPECT_FALSE(is_measure_id(id)) << id;
 }
 
+// How a stack ended says nothing of what the program did.
+TEST(Matching, MarkersOfStacksAreNoFunctions) {
+  UnionTree tree;
+  RunValues base = counted_run(tree, "server", {{{"main", "score"}, 1000}});
+  RunValues next = counted_run(tree, "server", {{{"!:1", "main", "score"}, 1000}});
+  EXPECT_EQ(tree.nodes().size(), 3U) << "the root, main and score";
+  auto out = compare(tree, {base}, {next}, {});
+  ASSERT_TRUE(out);
+  EXPECT_TRUE(out->changes.empty());
+}
+
+// The kernel's clock and the samples of the recorded run differ by a tenth; those of its export,
+// read back, are all there is of it.
+TEST(Matching, SharesOfImportedRunsAreOfSamplesOnBothSides) {
+  UnionTree tree;
+  auto run = [&](const std::string& backend) {
+    FakeRun fake;
+    fake.edit().info.window_end_ns = 10 * kNsPerSecond;
+    fake.edit().info.sample_period_ns = kNsPerMs;
+    fake.edit().info.backend = backend;
+    auto thread = fake.add_thread(fake.add_process(7, "/opt/server"), 7, "server");
+    fake.add_samples(thread, fake.stack({"main", "score"}), 1100, kNsPerMs);
+    if (backend == "perf_event")
+      fake.add_wait(thread, fake.stack({"main", "k:ep_poll"}), kNsPerSecond, 9 * kNsPerSecond);
+    return *read_run_values(fake, backend, tree);
+  };
+  RunValues base = run("perf_event"), next = run("import: pprof");
+  ASSERT_NEAR(base.cpu_ns / base.sampled_ns, 1 / 1.1, 0.01);
+  auto out = compare(tree, {base}, {next}, {});
+  ASSERT_TRUE(out);
+  ASSERT_EQ(out->per, Per::share);
+  EXPECT_NEAR(measure_of(*out, "category[application]_per_share").ratio, 1, 0.001);
+}
+
 }  // namespace
 }  // namespace assay::analysis

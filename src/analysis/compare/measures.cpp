@@ -51,14 +51,17 @@ class Measures {
 
   void add(MeasureGroup group, std::string id, std::string name, std::string unit,
            const Value& value, double least = 0);
-  void add_time(MeasureGroup group, const std::string& id, std::string name, const Value& ns) {
+  // `sampled`: the time is a sum of samples, of which shares are shares of all samples.
+  void add_time(MeasureGroup group, const std::string& id, std::string name, const Value& ns,
+                bool sampled = false) {
     // What was not seen at all may still have been half a sample.
     const RunValues& first = comparison_.base.runs.front();
     double least = static_cast<double>(first.info.sample_period_ns) / 2 /
                    std::max(1e-9, divisor(first, comparison_.per)) *
                    time_unit(comparison_.per).scale;
-    add(group, id + suffix_, std::move(name), time_unit(comparison_.per).name, per(ns, true),
-        least);
+    bool of_samples = sampled && comparison_.per == Per::share;
+    add(group, id + suffix_, std::move(name), time_unit(comparison_.per).name,
+        of_samples ? of_all_samples(ns) : per(ns, true), least);
   }
   // A total of a run divided by requests, seconds or CPU time.
   Value per(const Value& total, bool is_time) const {
@@ -66,6 +69,12 @@ class Measures {
     double scale = is_time ? time_unit(per).scale : 1;
     return [per, scale, total](const RunValues& run) {
       return total(run) / std::max(1e-9, divisor(run, per)) * scale;
+    };
+  }
+  Value of_all_samples(const Value& total) const {
+    double scale = time_unit(Per::share).scale;
+    return [scale, total](const RunValues& run) {
+      return total(run) / std::max(1e-9, function_divisor(run, Per::share)) * scale;
     };
   }
   // Names of a map that matter on some side, heaviest first.
@@ -210,8 +219,9 @@ void Measures::locks() {
 void Measures::categories() {
   auto cpu = [](const RunValues& run) { return run.cpu_ns; };
   for (const std::string& name : heavy(&RunValues::category_ns, cpu)) {
-    add_time(MeasureGroup::category_group, fmt::format("category[{}]", name), name,
-             [name](const RunValues& run) { return found_in(run.category_ns, name); });
+    add_time(
+        MeasureGroup::category_group, fmt::format("category[{}]", name), name,
+        [name](const RunValues& run) { return found_in(run.category_ns, name); }, true);
   }
 }
 

@@ -48,8 +48,11 @@ size_t UnionTree::add_run(const CallTree& tree, const std::vector<int64_t>& ns_b
   }
   std::vector<uint32_t> node_of(paths.size());
   for (size_t at = 1; at < paths.size(); ++at) {
-    if (used[at] != 0)
-      node_of[at] = child_of(node_of[paths[at].parent], function_numbers[paths[at].function]);
+    if (used[at] == 0) continue;
+    // How a stack ended is no function: it would tell apart what is the same.
+    uint32_t parent = node_of[paths[at].parent];
+    bool marker = tree.functions()[paths[at].function].kind == CodeKind::marker;
+    node_of[at] = marker ? parent : child_of(parent, function_numbers[paths[at].function]);
   }
   std::vector<double> self(nodes_.size());
   for (size_t i = 0; i < ns_by_stack.size(); ++i) {
