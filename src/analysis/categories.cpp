@@ -6,6 +6,8 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "analysis/module_name.h"
+
 namespace assay::analysis {
 namespace {
 
@@ -62,11 +64,16 @@ void Categories::place(const CallTree& tree, const StackFeatures& features,
                        const run::Contents& run) {
   std::set<std::string_view> programs;
   for (const model::Process& process : run.processes) programs.insert(last_part(process.exe));
+  bool imported = run.info.backend.starts_with("import");
   application_.assign(tree.functions().size(), 0);
   unclassified_.assign(tree.functions().size(), 1);
   for (FunctionIndex f = 0; f < tree.functions().size(); ++f) {
     const Function& function = tree.functions()[f];
-    application_[f] = function.kind == CodeKind::user && programs.contains(function.module);
+    // Imported files seldom say which program ran: what is no library is taken for it.
+    bool taken =
+        imported && !is_library_file(function.module) && !is_generated_code(function.module);
+    application_[f] =
+        function.kind == CodeKind::user && (programs.contains(function.module) || taken);
   }
   owner_.assign(breakdowns_.size(), std::vector<CategoryIndex>(tree.paths().size()));
   for (size_t b = 0; b < breakdowns_.size(); ++b) place_one(b, tree, features);

@@ -143,5 +143,21 @@ TEST_F(ProfileTest, DamagedStackTablesDoNotLoopOrCrash) {
   EXPECT_TRUE(find(r, "[unknown]+0x10"));
 }
 
+// A perf script file names threads, not programs: what is no library is the application.
+TEST_F(ProfileTest, ImportedCodeOutsideOfLibrariesIsTheApplications) {
+  run.add_samples(thread, run.stack({"main", "work"}), 30, kMs);
+  run.add_samples(thread, run.stack({"main", "libz.so.1:inflate_fast_x"}), 10, kMs);
+  auto share = [&](const std::string& id) {
+    for (const CategoryShare& row : report().categories) {
+      if (row.category.breakdown == kSubsystem && row.category.id == id) return row.share.share;
+    }
+    return 0.0;
+  };
+  run.edit().processes[0].exe = "worker-1";
+  EXPECT_NEAR(share("application"), 0, 0.001) << "a recorded run knows its programs";
+  run.edit().info.backend = "import: perf script";
+  EXPECT_NEAR(share("application"), 0.75, 0.001);
+}
+
 }  // namespace
 }  // namespace assay::analysis

@@ -87,15 +87,80 @@ std::string subtitle(const SelectedRun& run, const FlameTree& tree, Metric metri
   return text;
 }
 
+bool is_narrowed(const Selection& selection) {
+  return !selection.processes.empty() || !selection.process_ids.empty() ||
+         !selection.thread.empty() || !selection.focus.empty() || !selection.ignore.empty() ||
+         selection.from_ns || selection.to_ns || selection.without_idle;
+}
+
+Result<void> check_heap(const run::Contents& contents, Format format, Metric metric) {
+  bool wants_heap = is_heap(metric) || format == Format::gperftools_heap;
+  if (wants_heap && !contents.has_heap) {
+    return fail_with_remedy("the run holds no allocations",
+                            "take them with: assay heap TARGET, or assay record --heap TARGET");
+  }
+  bool holds_heap = format == Format::folded || format == Format::svg || format == Format::pprof ||
+                    format == Format::gperftools_heap;
+  if (wants_heap && !holds_heap) {
+    return fail_with_remedy(fmt::format("{} holds times, not allocations", format_name(format)),
+                            "--format pprof, folded, svg or gperftools-heap");
+  }
+  return {};
+}
+
+// What must be known of a run to say that it has nothing of the metric: a lock that nobody waited
+// for is new, a heap that was not sampled is not.
+Metric evidence_of(Metric metric) {
+  switch (metric) {
+    case Metric::samples:
+      return Metric::cpu;
+    case Metric::lock:
+    case Metric::runqueue:
+    case Metric::waits:
+      return Metric::off;
+    case Metric::inuse_space:
+    case Metric::inuse_objects:
+    case Metric::alloc_objects:
+      return Metric::alloc_space;
+    default:
+      return metric;
+  }
+}
+
+// One side of a comparison; what a selection leaves of it may be nothing.
+Result<void> check_side(SelectedRun& side, const std::vector<TotalRow>& rows, Metric metric,
+                        const ExportOptions& options) {
+  if (auto fits = check_heap(side.contents(), options.format, metric); !fits) return fits;
+  if (auto known = check_evidence(side.contents(), metric); !known) return known;
+  Metric needed = evidence_of(metric);
+  bool any = has_any(rows, metric) || has_any(rows, needed);
+  if (!any && is_narrowed(options.selection)) {
+    auto whole = SelectedRun::make(side.reader(), {});
+    if (!whole) return std::unexpected(whole.error());
+    auto all = sum_up(**whole);
+    if (!all) return std::unexpected(all.error());
+    any = has_any(*all, metric) || has_any(*all, needed);
+  }
+  if (any) return {};
+  return std::unexpected(missing_metric(side.contents(), rows, metric));
+}
+
 Result<FlameTree> make_tree(SelectedRun& run, const std::vector<TotalRow>& rows,
                             const ExportOptions& options, Metric metric) {
-  FlameTree tree("all", {metric, options.grouping, options.inverted});
+  FlameTree tree("all", {metric, options.grouping, options.inverted, options.base != nullptr});
   tree.add(run, rows);
   if (options.base != nullptr) {
     auto base = SelectedRun::make(*options.base, options.selection);
     if (!base) return std::unexpected(base.error());
     auto base_rows = sum_up(**base);
     if (!base_rows) return std::unexpected(base_rows.error());
+    if (auto held = check_side(run, rows, metric, options); !held)
+      return std::unexpected(held.error());
+    if (auto held = check_side(**base, *base_rows, metric, options); !held) {
+      Error error = held.error();
+      error.what = "the base: " + error.what;
+      return std::unexpected(std::move(error));
+    }
     if (!has_any(rows, metric) && !has_any(*base_rows, metric))
       return std::unexpected(missing_metric(run.contents(), rows, metric));
     tree.add(**base, *base_rows, true);
@@ -137,21 +202,6 @@ Metric default_metric(const run::Contents& contents) {
   return live ? Metric::inuse_space : Metric::alloc_space;
 }
 
-Result<void> check_heap(const run::Contents& contents, Format format, Metric metric) {
-  bool wants_heap = is_heap(metric) || format == Format::gperftools_heap;
-  if (wants_heap && !contents.has_heap) {
-    return fail_with_remedy("the run holds no allocations",
-                            "take them with: assay heap TARGET, or assay record --heap TARGET");
-  }
-  bool holds_heap = format == Format::folded || format == Format::svg || format == Format::pprof ||
-                    format == Format::gperftools_heap;
-  if (wants_heap && !holds_heap) {
-    return fail_with_remedy(fmt::format("{} holds times, not allocations", format_name(format)),
-                            "--format pprof, folded, svg or gperftools-heap");
-  }
-  return {};
-}
-
 // Some formats hold what they hold, whatever metric is asked for.
 Result<void> check_metric(const ExportOptions& options) {
   if (!options.metric) return {};
@@ -164,12 +214,6 @@ Result<void> check_metric(const ExportOptions& options) {
     return fail_with_remedy("firefox holds samples of CPU time, and waits as markers beside them",
                             "leave --metric out, or --format speedscope");
   return {};
-}
-
-bool is_narrowed(const Selection& selection) {
-  return !selection.processes.empty() || !selection.process_ids.empty() ||
-         !selection.thread.empty() || !selection.focus.empty() || !selection.ignore.empty() ||
-         selection.from_ns || selection.to_ns || selection.without_idle;
 }
 
 // The formats that hold one metric, and what shows one because it was asked for.

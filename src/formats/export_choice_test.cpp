@@ -132,5 +132,52 @@ TEST_F(ExportChoice, WhatAnImportedProfileCountsIsNotCalledTime) {
   EXPECT_EQ(analysis::imported_unit(run.contents().info, back->contents().facts), "goroutine");
 }
 
+TEST_F(ExportChoice, ABaseMustHoldTheMetricToo) {
+  analysis::FakeRun busy;  // without waits
+  model::ThreadId thread = busy.add_thread(busy.add_process(1, "/opt/server"), 1, "server");
+  busy.add_samples(thread, busy.stack({"main", "work"}), 10, 10 * kNsPerMs);
+  analysis::FakeRun heap;
+  heap.edit().info.backend = "heap";
+  thread = heap.add_thread(heap.add_process(1, "/opt/server"), 1, "server");
+  heap.add_alloc(thread, heap.stack({"main", "keep"}), 5, 1000, 1000);
+  analysis::FakeRun timers;  // its waits are no lock's
+  thread = timers.add_thread(timers.add_process(1, "/opt/server"), 1, "server");
+  timers.add_wait(thread, timers.stack({"main", "k:hrtimer_nanosleep"}), 0, kNsPerMs);
+  auto error_of = [&](const run::Reader& base, Metric metric, const std::string& focus = "") {
+    ExportOptions options;
+    options.format = Format::svg;
+    options.metric = metric;
+    options.base = &base;
+    options.selection.focus = focus;
+    auto done = export_it(options);
+    return done ? "" : done.error().what;
+  };
+  using ::testing::HasSubstr;
+  EXPECT_THAT(error_of(busy, Metric::off), HasSubstr("the base: the run holds no waits"));
+  EXPECT_THAT(error_of(heap, Metric::cpu), HasSubstr("the base: the run is of the heap alone"));
+  EXPECT_THAT(error_of(timers, Metric::cpu), HasSubstr("the base: the run holds no on-CPU"));
+  EXPECT_THAT(error_of(busy, Metric::inuse_space), HasSubstr("the run holds no allocations"));
+  EXPECT_EQ(error_of(timers, Metric::lock), "") << "a lock that nobody waited for is new";
+  EXPECT_EQ(error_of(busy, Metric::cpu, "memcpy"), "") << "a function that is new";
+}
+
+// How a stack ended would split what is the same in both.
+TEST_F(ExportChoice, DifferencesLeaveMarkersOut) {
+  auto with = [](const char* marker) {
+    analysis::FakeRun run;
+    model::ThreadId thread = run.add_thread(run.add_process(1, "/opt/server"), 1, "server");
+    run.add_samples(thread, run.stack({marker, "main", "work"}), 10, 10 * kNsPerMs);
+    return run;
+  };
+  analysis::FakeRun cut = with("!:1"), whole = with("!:2");
+  ExportOptions options;
+  options.format = Format::svg;
+  options.base = &whole;
+  std::string picture = exported(cut, options);
+  EXPECT_EQ(picture.find("\ngone"), picture.npos) << picture.substr(0, 4000);
+  EXPECT_EQ(picture.find("\nnew"), picture.npos);
+  EXPECT_NE(picture.find("work"), picture.npos);
+}
+
 }  // namespace
 }  // namespace assay::formats

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "analysis/module_name.h"
 #include "formats/wait_leaf.h"
 
 namespace assay::formats {
@@ -15,12 +16,8 @@ std::string_view frame_kind_name(FrameKind kind) {
 FrameKind frame_kind(const analysis::Function& function) {
   if (function.kind == analysis::CodeKind::kernel) return FrameKind::kernel;
   if (function.kind == analysis::CodeKind::marker) return FrameKind::marker;
-  if (function.module.starts_with("[anon") || function.module.starts_with("perf-")) {
-    return FrameKind::jit;
-  }
-  bool library =
-      function.module.find(".so") != std::string_view::npos || function.module == "[vdso]";
-  return library ? FrameKind::library : FrameKind::application;
+  if (analysis::is_generated_code(function.module)) return FrameKind::jit;
+  return analysis::is_library_file(function.module) ? FrameKind::library : FrameKind::application;
 }
 
 FlameTree::FlameTree(std::string root_name, const Shape& shape) : shape_(shape), nodes_(1) {
@@ -72,7 +69,7 @@ class FlameTree::Adder {
     if (tree_.shape_.inverted) {
       if (last_label != kUnknown) node = tree_.child(node, last_label);
       for (; path != 0; path = run_.tree().paths()[path].parent) {
-        node = tree_.child(node, label_of(run_.tree().paths()[path].function));
+        node = below(node, run_.tree().paths()[path].function);
       }
     } else {
       node = node_of(group, path);
@@ -94,10 +91,15 @@ class FlameTree::Adder {
       missing.push_back(path);
     }
     for (size_t i = missing.size(); i-- > 0;) {
-      node = tree_.child(node, label_of(run_.tree().paths()[missing[i]].function));
+      node = below(node, run_.tree().paths()[missing[i]].function);
       nodes_[uint64_t{group} << 32 | missing[i]] = node;
     }
     return node;
+  }
+
+  uint32_t below(uint32_t node, analysis::FunctionIndex index) {
+    bool marker = run_.tree().functions()[index].kind == analysis::CodeKind::marker;
+    return marker && tree_.shape_.without_markers ? node : tree_.child(node, label_of(index));
   }
 
   uint32_t label_of(analysis::FunctionIndex index) {

@@ -53,6 +53,8 @@ class FlameTree {
     Metric metric = Metric::cpu;
     Grouping grouping = Grouping::process;
     bool inverted = false;  // leaf functions at the root, their callers above
+    // How a stack ended is no function: between two runs it would tell apart what is the same.
+    bool without_markers = false;
   };
   FlameTree(std::string root_name, const Shape& shape);
 
