@@ -12,7 +12,7 @@ void ImportFlags::add_to(CLI::App& parser, const std::string& heading) {
       ->group(heading);
   parser
       .add_option("--as", meaning_,
-                  "What folded or speedscope stacks hold that do not say it:\n"
+                  "What folded, speedscope or pprof stacks hold that do not say it:\n"
                   "cpu, time on the CPU, or off, time blocked")
       ->check(CLI::IsMember({"cpu", "off"}))
       ->type_name("WHAT")
@@ -32,6 +32,7 @@ void ImportFlags::fill(session::ImportOptions& options) const {
                          : unit_ == "us" ? kNsPerUs
                          : unit_ == "ms" ? kNsPerMs
                                          : 0;
+  options.read.unit_said = !unit_.empty();
   if (meaning_ == "cpu") options.read.meaning = formats::Meaning::cpu;
   if (meaning_ == "off") options.read.meaning = formats::Meaning::off;
   if (frequency_ > 0) options.read.period_ns = static_cast<int64_t>(1e9 / frequency_);

@@ -18,7 +18,7 @@ class ImportFlags {
   void fill(session::ImportOptions& options) const;
 
  private:
-  std::string unit_ = "samples";
+  std::string unit_;
   std::string meaning_;
   double frequency_ = 0;
   bool no_names_ = false;

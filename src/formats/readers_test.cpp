@@ -77,14 +77,58 @@ TEST_F(Readers, FoldedCountsWithFractionsAreNoted) {
   EXPECT_EQ(sums_of(*read(kNsPerMs)).cpu, 5'500'000) << "with a period the time is kept";
 }
 
-TEST_F(Readers, AFoldedCountBeyondReasonIsRefused) {
-  auto writer = run::Writer::create(scratch_.file("huge.assay"), {}, true);
-  RunBuilder builder(**writer, [](const std::string& name) { return name; });
-  Input input = Input::of_bytes("huge", "a 4000000000\n");
-  ASSERT_TRUE(read_folded(input, {}, builder));
-  auto done = builder.finish({});
-  ASSERT_FALSE(done);
-  EXPECT_NE(done.error().remedy.find("--unit"), std::string::npos);
+TEST_F(Readers, FoldedCountsBeyondReasonAreRefusedWhereTheyStandUnlessTheUserKnows) {
+  constexpr const char* kHuge = "b 1\na 4000000000\nc nonsense\n";
+  EXPECT_EQ(folded_error(kHuge), "bad file: more than 20000000 samples are counted at offset 4");
+  ReadOptions options;
+  options.period_ns = kNsPerMs;
+  Input input = Input::of_bytes("huge", "b 1\na 4000000000\n");
+  auto back = imported(scratch_, [&](RunBuilder& b) { return read_folded(input, options, b); });
+  Sums sums = sums_of(*back);
+  EXPECT_EQ(sums.cpu, 4'000'000'001 * kNsPerMs) << "the time is exact";
+  EXPECT_NEAR(static_cast<double>(sums.samples), 2e6, 2);
+  EXPECT_NE(notes_of(*back).find("counts are scaled down by 2000"), std::string::npos)
+      << notes_of(*back);
+}
+
+TEST_F(Readers, EqualSumsAreOne) {
+  Input input = Input::of_bytes("stacks", "main;[blocked: timer] 1\nmain;[blocked: timer] 5\n");
+  auto back = imported(scratch_, [&](RunBuilder& b) { return read_folded(input, {}, b); });
+  std::vector<int64_t> lengths;
+  (void)back->for_each_wait({}, [&](const model::Wait& w) { lengths.push_back(w.duration_ns); });
+  EXPECT_EQ(lengths, (std::vector<int64_t>{3, 3}));
+}
+
+TEST_F(Readers, FoldedFilesOfRecordAreInNs) {
+  auto read = [&](const char* name, ReadOptions options = {}) {
+    Input input = Input::of_bytes(name, "main;work 30000000\n");
+    return imported(scratch_, [&](RunBuilder& b) { return read_folded(input, options, b); });
+  };
+  auto on = read("out/main.oncpu.folded");
+  EXPECT_EQ(sums_of(*on), (Sums{1, 30'000'000, 0, 0, 0}));
+  EXPECT_TRUE(std::ranges::none_of(on->contents().facts,
+                                   [](const model::Fact& fact) { return fact.key == "unit"; }));
+  EXPECT_EQ(sums_of(*read("out/main.offcpu.folded")), (Sums{0, 0, 1, 30'000'000, 0}));
+  ReadOptions us;
+  us.unit_ns = kNsPerUs;
+  us.unit_said = true;
+  EXPECT_EQ(sums_of(*read("out/main.offcpu.folded", us)).off, 30'000'000 * kNsPerUs);
+}
+
+TEST_F(Readers, FoldedWaitsKeepTheKindOfTheirLeaf) {
+  constexpr const char* kText =
+      "main;read;entry_SYSCALL_64_after_hwframe;vfs_read;io_schedule;[blocked: disk] 5\n"
+      "main;work;do_nanosleep;[blocked: timer] 4\n"
+      "main;work;do_epoll_wait;schedule;[blocked: poll] 3\n"
+      "main;work;[run queue] 2\n"
+      "main;work 1\n";
+  Input input = Input::of_bytes("wall", kText);
+  auto back = imported(scratch_, [&](RunBuilder& b) { return read_folded(input, {}, b); });
+  std::string wall = exported(*back, Format::folded, Metric::wall);
+  Lines lines(kText);
+  for (std::string_view line; lines.next(line);) {
+    EXPECT_NE(wall.find("test;" + std::string(line) + "\n"), wall.npos) << line << "\n" << wall;
+  }
 }
 
 TEST_F(Readers, PerfScriptInItsVariants) {
@@ -171,6 +215,22 @@ TEST_F(Readers, AnothersSpeedscopeFileIsCpuTimeUnlessToldOtherwise) {
   ReadOptions off;
   off.meaning = Meaning::off;
   EXPECT_EQ(read(off), (Sums{0, 0, 1, 9, 0}));
+}
+
+TEST_F(Readers, CountsOfASpeedscopeFileAreSamplesAndTimeByTheRate) {
+  const char* kFile =
+      R"({"exporter":"other","shared":{"frames":[{"name":"f"}]},"profiles":[{"type":"sampled",)"
+      R"("name":"x","unit":"none","samples":[[0]],"weights":[5]}]})";
+  auto read = [&](const ReadOptions& options) {
+    Input input = Input::of_bytes("file", kFile);
+    return imported(scratch_, [&](RunBuilder& b) { return read_speedscope(input, options, b); });
+  };
+  EXPECT_EQ(sums_of(*read({})), (Sums{5, 5, 0, 0, 0}));
+  ReadOptions options;
+  options.period_ns = kNsPerMs;
+  auto timed = read(options);
+  EXPECT_EQ(sums_of(*timed), (Sums{5, 5 * kNsPerMs, 0, 0, 0}));
+  EXPECT_EQ(notes_of(*timed).find("unit: "), std::string::npos);
 }
 
 TEST_F(Readers, PprofErrorsNameTheOffset) {

@@ -18,8 +18,9 @@ enum class Meaning : uint8_t { unsaid, cpu, off };
 
 // What the file does not say, as the user told.
 struct ReadOptions {
-  Meaning meaning = Meaning::unsaid;  // of folded and speedscope files
+  Meaning meaning = Meaning::unsaid;  // of folded, speedscope and some pprof files
   int64_t unit_ns = 0;                // of folded values: 0 counts samples
+  bool unit_said = false;             // the user said so, even if they are samples
   int64_t period_ns = 0;              // time that one sample stands for; 0: unknown
 };
 

@@ -6,7 +6,9 @@ namespace assay::formats {
 namespace {
 
 constexpr uint64_t kFlushRows = 1'000'000;
-constexpr uint64_t kMostUntimedRows = 20'000'000;  // a folded file may claim any count
+// A file may claim any count: beyond so many rows of sums they are scaled to fewer.
+constexpr uint64_t kMostUntimedRows = 20'000'000, kScaledRows = 2'000'000;
+constexpr size_t kMostUntimedSums = 10'000'000;
 
 constexpr int64_t kMostNs = INT64_MAX / 2;
 
@@ -23,6 +25,7 @@ RunBuilder::RunBuilder(run::Writer& writer, PoolOf pool_of)
 void RunBuilder::begin_file(const std::string& name) {
   file_ = name;
   ++file_number_;
+  file_unit_.clear();
 }
 
 model::ProcessId RunBuilder::process(const Who& who) {
@@ -138,6 +141,7 @@ void RunBuilder::sample(const model::Sample& sample) {
   seen(sample.thread, sample.time, sample.time + 1, sample.weight_ns);
   writer_.add_sample(sample);
   ++samples_;
+  ++taken_;
   ++unflushed_;
 }
 
@@ -145,19 +149,44 @@ void RunBuilder::wait(const model::Wait& wait) {
   seen(wait.thread, wait.start, wait.start + wait.duration_ns, wait.duration_ns);
   writer_.add_wait(wait);
   ++waits_;
+  ++taken_;
   ++unflushed_;
+}
+
+void RunBuilder::wait_in_row(model::Wait wait) {
+  const Life& life = lives_[wait.thread.value];
+  if (life.first != INT64_MAX) wait.start = life.first + life.known_ns;
+  waits_in_rows_ = true;
+  this->wait(wait);
+}
+
+void RunBuilder::add_untimed(const UntimedSum& sum) {
+  ++taken_;
+  uint64_t key = uint64_t{sum.thread.value} << 32 | sum.stack.value;
+  auto [it, added] = untimed_of_[static_cast<size_t>(sum.what)].try_emplace(
+      key, static_cast<uint32_t>(untimed_.size()));
+  if (added) {
+    untimed_.push_back(sum);
+    return;
+  }
+  UntimedSum& whole = untimed_[it->second];
+  untimed_overflow_ =
+      untimed_overflow_ || __builtin_add_overflow(whole.count, sum.count, &whole.count) ||
+      __builtin_add_overflow(whole.ns, sum.ns, &whole.ns) ||
+      __builtin_add_overflow(whole.runqueue_ns, sum.runqueue_ns, &whole.runqueue_ns);
 }
 
 void RunBuilder::untimed_samples(model::ThreadId thread, model::StackId stack, uint64_t count,
                                  int64_t ns) {
-  if (ns > 0 || count > 0)
-    untimed_.push_back({thread, stack, std::max<uint64_t>(1, count), ns, 0, false});
+  if (ns <= 0 && count == 0) return;
+  add_untimed({thread, stack, Untimed::running, std::max<uint64_t>(1, count), ns, 0});
 }
 
 void RunBuilder::untimed_waits(model::ThreadId thread, model::StackId stack, uint64_t count,
                                int64_t blocked_ns, int64_t runqueue_ns) {
   if (blocked_ns <= 0 && runqueue_ns <= 0) return;
-  untimed_.push_back({thread, stack, std::max<uint64_t>(1, count), blocked_ns, runqueue_ns, true});
+  add_untimed({thread, stack, blocked_ns > 0 ? Untimed::blocked : Untimed::queued,
+               std::max<uint64_t>(1, count), blocked_ns, runqueue_ns});
 }
 
 void RunBuilder::heap_sum(model::HeapSum sum) {
@@ -189,12 +218,22 @@ void RunBuilder::fact(const std::string& key, const std::string& value) {
   writer_.add_fact({"import", key, value});
 }
 
+void RunBuilder::set_unit(const std::string& unit) {
+  file_unit_ = unit;
+  fact("unit", unit);
+}
+
 void RunBuilder::set_event(const std::string& name, int64_t period_ns) {
   if (event_.empty()) event_ = name;
   if (period_ns_ == 0) period_ns_ = period_ns;
 }
 
 Result<void> RunBuilder::flush_if_full() {
+  if (untimed_.size() > kMostUntimedSums) {
+    return fail_with_remedy(
+        fmt::format("the input has more than {} stacks that differ", kMostUntimedSums),
+        "import it in parts");
+  }
   if (unflushed_ < kFlushRows) return {};
   unflushed_ = 0;
   put_nouns({});
@@ -202,11 +241,11 @@ Result<void> RunBuilder::flush_if_full() {
 }
 
 // One sum as `count` rows, equal but for the remainder, one after another.
-void RunBuilder::split(const Untimed& sum, TimeNs& clock) {
+void RunBuilder::split(const UntimedSum& sum, TimeNs& clock) {
   auto count = static_cast<int64_t>(sum.count);
   for (int64_t i = 0; i < count; ++i) {
     int64_t ns = sum.ns / count + (i < sum.ns % count);
-    if (!sum.waiting) {
+    if (sum.what == Untimed::running) {
       sample({clock, sum.thread, sum.stack, ns, 0});
       clock += ns;
       continue;
@@ -224,27 +263,38 @@ void RunBuilder::split(const Untimed& sum, TimeNs& clock) {
   }
 }
 
+// Times stay as they are; every sum keeps one row at least.
+void RunBuilder::scale_counts() {
+  double counted = 0;
+  for (const UntimedSum& sum : untimed_) counted += static_cast<double>(sum.count);
+  if (counted <= static_cast<double>(kMostUntimedRows)) return;
+  double scale = static_cast<double>(kScaledRows) / counted;
+  for (UntimedSum& sum : untimed_) {
+    auto rows = static_cast<uint64_t>(static_cast<double>(sum.count) * scale);
+    sum.count = std::max<uint64_t>(1, rows);
+  }
+  note("counts",
+       fmt::format("the imported file counts {:.0f} samples or waits: times are kept, counts are "
+                   "scaled down by {:.0f}, and a wait's length is of so many",
+                   counted, 1 / scale));
+}
+
 Result<void> RunBuilder::lay_untimed() {
-  uint64_t rows = 0;
+  scale_counts();
   int64_t total_ns = 0;
-  for (const Untimed& sum : untimed_) {
-    if (sum.count > kMostUntimedRows - rows) {
-      return fail_with_remedy(
-          fmt::format("the input counts more than {} samples", kMostUntimedRows),
-          "if its numbers are times, say so with --unit ns, us or ms");
-    }
-    rows += sum.count;
-    bool overflow = __builtin_add_overflow(total_ns, sum.ns, &total_ns) ||
+  for (const UntimedSum& sum : untimed_) {
+    bool overflow = untimed_overflow_ || __builtin_add_overflow(total_ns, sum.ns, &total_ns) ||
                     __builtin_add_overflow(total_ns, sum.runqueue_ns, &total_ns);
     if (overflow || total_ns > kMostNs) return fail("the input's times add up to centuries");
   }
   TimeNs begin = first_ns_ == INT64_MAX ? 0 : first_ns_;
   std::vector<TimeNs> clocks(threads_.size(), begin);
-  for (const Untimed& sum : untimed_) {
+  for (const UntimedSum& sum : untimed_) {
     split(sum, clocks[sum.thread.value]);
     if (auto done = flush_if_full(); !done) return done;
   }
   untimed_.clear();
+  for (auto& of : untimed_of_) of.clear();
   return {};
 }
 
@@ -302,12 +352,18 @@ Result<void> RunBuilder::finish(model::RunInfo info) {
   info.sample_period_ns = period_ns_;
   info.oncpu_event = event_;
   bool heap_alone = has_heap_ && samples_ == 0 && waits_ == 0;
-  fact("times", untimed || heap_alone ? "absent" : "present");
+  fact("times", untimed || waits_in_rows_ || heap_alone ? "absent" : "present");
   fact("waits", waits_ > 0 ? "present" : "absent");
   if (untimed) {
     note("times",
          "the imported file has sums without times: rows stand one after another on their thread's "
          "clock, and distributions of waits are means");
+  }
+  if (waits_in_rows_) {
+    note(
+        "times",
+        "the imported file has waits alone: they stand one after another from each thread's first, "
+        "as what threads did between them is unknown");
   }
   if (waits_ == 0 && !heap_alone) {
     note("waits",

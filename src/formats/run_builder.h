@@ -3,12 +3,14 @@
 // In: threads, modules, frames, stacks, samples and waits from readers, of one file or several;
 // out: the same through a run::Writer, each noun once. A reader that knows no times hands its sums
 // over as untimed: they are laid one after another on their thread's clock, so that they add up,
-// and the run says that it has no times. Sums of a heap profile stay sums. Bounded memory but for
-// distinct nouns and untimed sums: rows are flushed as they come. Not thread-safe. Failures: the
-// Writer's, from flush() and finish(); more rows than a run can be asked to hold.
+// and the run says that it has no times. Equal ones are one sum; counts beyond what a run can be
+// asked to hold stand as fewer rows of the same time. Sums of a heap profile stay sums. Bounded
+// memory but for distinct nouns and untimed sums: rows are flushed as they come. Not thread-safe.
+// Failures: the Writer's, from flush() and finish(); more distinct sums than can be held.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -65,6 +67,9 @@ class RunBuilder {
 
   void sample(const model::Sample& sample);
   void wait(const model::Wait& wait);
+  // For sources that know nothing of a thread but its waits: each stands right behind the thread's
+  // last one, so that what lay between them, which is unknown, is not taken for running.
+  void wait_in_row(model::Wait wait);
   void untimed_samples(model::ThreadId thread, model::StackId stack, uint64_t count, int64_t ns);
   void untimed_waits(model::ThreadId thread, model::StackId stack, uint64_t count,
                      int64_t blocked_ns, int64_t runqueue_ns);
@@ -82,11 +87,15 @@ class RunBuilder {
   void loss(const model::Loss& loss) { writer_.add_loss(loss); }
   void set_duration(int64_t ns) { duration_ns_ = std::max(duration_ns_, ns); }
   void set_begin_utc(int64_t ns) { utc_begin_ns_ = utc_begin_ns_ == 0 ? ns : utc_begin_ns_; }
+  // What the file at hand counts when that is no time.
+  void set_unit(const std::string& unit);
   void set_event(const std::string& name, int64_t period_ns);
 
   // The source tells of every time off the CPU: a thread lives from its first sign to its last.
   void set_lives_whole() { whole_lives_ = true; }
 
+  const std::string& file_unit() const { return file_unit_; }
+  uint64_t taken() const { return taken_; }  // samples and waits that readers handed over
   uint64_t samples() const { return samples_; }
   uint64_t waits() const { return waits_; }
   uint64_t heap_sums() const { return heap_sums_; }
@@ -96,18 +105,20 @@ class RunBuilder {
     return frame.value < is_named_.size() && is_named_[frame.value];
   }
 
+  // For readers to call between rows. Failures: also that there are too many untimed sums.
   Result<void> flush_if_full();
   // Fills in the window and finishes the run.
   Result<void> finish(model::RunInfo info);
 
  private:
-  struct Untimed {
+  enum class Untimed : uint8_t { running, blocked, queued };
+  struct UntimedSum {
     model::ThreadId thread;
     model::StackId stack;
+    Untimed what = Untimed::running;
     uint64_t count = 0;
     int64_t ns = 0;
     int64_t runqueue_ns = 0;
-    bool waiting = false;
   };
   struct Life {
     TimeNs first = INT64_MAX, last = INT64_MIN;
@@ -116,10 +127,12 @@ class RunBuilder {
 
   model::ProcessId process(const Who& who);
   void seen(model::ThreadId thread, TimeNs begin, TimeNs end, int64_t ns);
+  void add_untimed(const UntimedSum& sum);
+  void scale_counts();
   Result<void> lay_untimed();
   Result<void> tell_of_heap();
   void put_nouns(const model::RunInfo& info);
-  void split(const Untimed& sum, TimeNs& clock);
+  void split(const UntimedSum& sum, TimeNs& clock);
 
   run::Writer& writer_;
   PoolOf pool_of_;
@@ -135,7 +148,10 @@ class RunBuilder {
   std::unordered_map<std::string, model::FrameId> named_;
   std::unordered_map<uint32_t, uint64_t> next_address_;  // by module, of named_frame()
   std::vector<bool> is_named_;                           // by frame
-  std::vector<Untimed> untimed_;
+  std::vector<UntimedSum> untimed_;
+  std::array<std::unordered_map<uint64_t, uint32_t>, 3> untimed_of_;  // by what, thread and stack
+  bool untimed_overflow_ = false, waits_in_rows_ = false;
+  std::string file_unit_;
   TimeNs first_ns_ = INT64_MAX, last_ns_ = INT64_MIN;
   int64_t duration_ns_ = 0, utc_begin_ns_ = 0, period_ns_ = 0;
   std::string event_;
@@ -144,7 +160,7 @@ class RunBuilder {
   model::HeapSum heap_total_;
   bool has_heap_ = false, heap_overflows_ = false, heap_lacks_live_ = false,
        heap_lacks_freed_ = false;
-  uint64_t samples_ = 0, waits_ = 0, unflushed_ = 0;
+  uint64_t samples_ = 0, waits_ = 0, taken_ = 0, unflushed_ = 0;
 };
 
 }  // namespace assay::formats

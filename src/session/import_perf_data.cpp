@@ -74,7 +74,7 @@ void PerfDataImport::choose_event() {
   }
   builder_.set_event(event.name, static_cast<int64_t>(period_ns));
   if (!event.is_clock() && period_ns <= 0) {
-    builder_.fact("unit", event.name);
+    builder_.set_unit(event.name);
     builder_.note("unit",
                   fmt::format("the imported samples count {}, not time: where this run says ns, "
                               "read {}",

@@ -169,12 +169,17 @@ class ScriptReader {
     builder_.set_event(chosen_.name, clock_ ? 0 : options_.period_ns);
     if (!clock_ && options_.period_ns == 0 && builder_.samples() > 0) {
       std::string unit = chosen_.name.empty() ? "samples" : chosen_.name;
-      builder_.fact("unit", unit);
+      builder_.set_unit(unit);
       builder_.note("unit",
                     fmt::format("the imported samples count {}, not time: where this run says ns, "
                                 "read {}",
                                 unit, unit),
                     "assay import --freq HZ says how long a sample is");
+    }
+    if (!input_.bytes().ends_with('\n')) {
+      builder_.note("cut",
+                    "the imported text ends in the middle of a line: its last sample may lack "
+                    "frames, and others may be missing");
     }
     if (left_out_ > 0) {
       builder_.note("events", fmt::format("{} samples of other events were left out", left_out_));
@@ -267,7 +272,12 @@ class ScriptReader {
       wait.runqueue_ns = wait.duration_ns;
       wait.set(model::WaitFlag::preempted);
     }
-    if (wait.duration_ns > 0) builder_.wait(wait);
+    if (wait.duration_ns <= 0) return;
+    if (chosen_.rank == Rank::none) {
+      builder_.wait_in_row(wait);
+    } else {
+      builder_.wait(wait);
+    }
   }
 
   const Input& input_;

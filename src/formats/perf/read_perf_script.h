@@ -5,8 +5,9 @@
 // spaces; pid, cpu and period may be absent. One event makes the run: a clock
 // if there is one, else cycles, else the first, tracepoints last; lines of PERF_RECORD_… are no
 // samples. Samples of clock events weigh their period in ns; of others what the options say. The
-// events "off-cpu" and "runqueue" become waits. Failures: a frame line outside of a sample, with
-// its offset; no sample at all.
+// events "off-cpu" and "runqueue" become waits; where there are
+// no others, their times are given up (RunBuilder::wait_in_row). Failures: a frame line outside of
+// a sample, with its offset; no sample at all.
 #pragma once
 
 #include "formats/reading.h"

@@ -50,5 +50,36 @@ TEST_F(PerfScript, RecordsThatPerfShowsBesideSamplesAreNone) {
   for (const auto& note : run->contents().notes) EXPECT_NE(note.topic, "events");
 }
 
+// A thread of which only waits are known lives as long as they are, so nothing is left to run in.
+TEST_F(PerfScript, BetweenWaitsAloneNothingIsTakenForRunning) {
+  auto run = read(
+      "srv 10/11 5.000000: 1000 off-cpu:\n\t55 f (/opt/srv)\n\n"
+      "srv 10/11 6.000000: 3000 off-cpu:\n\t55 f (/opt/srv)\n\n"
+      "srv 10/11 6.000003: 500 runqueue:\n\t55 f (/opt/srv)\n\n");
+  EXPECT_EQ(sums_of(*run), (Sums{0, 0, 2, 4000, 500})) << "none lies beyond the thread's life";
+  const model::Thread& thread = run->contents().threads[0];
+  EXPECT_EQ(thread.end_ns - thread.begin_ns, 4500);
+  std::vector<std::pair<TimeNs, int64_t>> waits;
+  (void)run->for_each_wait({}, [&](const model::Wait& w) {
+    waits.emplace_back(w.start - thread.begin_ns, w.duration_ns);
+  });
+  EXPECT_EQ(waits, (std::vector<std::pair<TimeNs, int64_t>>{{0, 1000}, {1000, 3000}, {4000, 500}}));
+  bool noted = false;
+  for (const auto& note : run->contents().notes) noted = noted || note.topic == "times";
+  EXPECT_TRUE(noted);
+}
+
+TEST_F(PerfScript, TextThatEndsWithinALineIsNoted) {
+  auto noted = [&](const std::string& text) {
+    bool cut = false;
+    auto run = read(text);
+    for (const auto& note : run->contents().notes) cut = cut || note.topic == "cut";
+    return cut;
+  };
+  std::string whole = sample("cpu-clock:", 250);
+  EXPECT_FALSE(noted(whole));
+  EXPECT_TRUE(noted(whole.substr(0, whole.size() - 6)));
+}
+
 }  // namespace
 }  // namespace assay::formats

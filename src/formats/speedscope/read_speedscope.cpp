@@ -64,12 +64,15 @@ class SpeedscopeReader {
       if (!profile.is_object()) return bad("a profile is no object");
       if (auto done = read_profile(profile); !done) return done;
     }
-    builder_.set_event(other_unit_.empty() ? "cpu" : other_unit_, 0);
+    builder_.set_event(other_unit_.empty() ? "cpu" : other_unit_, period_ns_);
     if (!other_unit_.empty()) {
-      builder_.fact("unit", other_unit_);
-      builder_.note("unit", fmt::format("the imported file counts {}, not time: where this run "
-                                        "says ns, read {}",
-                                        other_unit_, other_unit_));
+      builder_.set_unit(other_unit_);
+      builder_.note(
+          "unit",
+          fmt::format("the imported file counts {}, not time: where this run says ns, read "
+                      "{}",
+                      other_unit_, other_unit_),
+          other_unit_ == "samples" ? "assay import --freq HZ says how long a sample is" : "");
     }
     return {};
   }
@@ -113,6 +116,11 @@ class SpeedscopeReader {
     std::optional<Metric> metric;
     if (assay_ && dot != name.npos) metric = parse_metric(name.substr(0, dot));
     state_ = state_of(metric);
+    counts_ = unit_.other == "samples";
+    if (counts_ && metric != Metric::waits && options_.period_ns > 0) {
+      period_ns_ = options_.period_ns;
+      unit_ = {static_cast<double>(period_ns_), ""};
+    }
     if (!unit_.other.empty()) other_unit_ = metric == Metric::waits ? "waits" : unit_.other;
     Who who;
     // What Assay wrote of one thread is one thread again.
@@ -147,6 +155,7 @@ class SpeedscopeReader {
         open = below(open, index.get<uint64_t>());
       }
       add(open, (*weights)[i].get<double>());
+      if (auto done = builder_.flush_if_full(); !done) return done;
     }
     return {};
   }
@@ -192,13 +201,14 @@ class SpeedscopeReader {
     double ns = weight * unit_.ns;
     if (!(ns > 0) || ns > 4e18) return;
     int64_t whole = std::max<int64_t>(1, std::llround(ns));
+    auto count = counts_ ? static_cast<uint64_t>(std::max<int64_t>(1, std::llround(weight))) : 1;
     switch (open.state) {
       case State::running:
-        return builder_.untimed_samples(thread_, open.stack, 1, whole);
+        return builder_.untimed_samples(thread_, open.stack, count, whole);
       case State::blocked:
-        return builder_.untimed_waits(thread_, open.stack, 1, whole, 0);
+        return builder_.untimed_waits(thread_, open.stack, count, whole, 0);
       case State::runnable:
-        return builder_.untimed_waits(thread_, open.stack, 1, 0, whole);
+        return builder_.untimed_waits(thread_, open.stack, count, 0, whole);
     }
   }
 
@@ -212,6 +222,8 @@ class SpeedscopeReader {
   State state_ = State::running;                // of the profile, but for stacks with a leaf
   std::unordered_map<uint64_t, State> leaves_;  // by frame
   std::string other_unit_;
+  bool counts_ = false;    // the profile at hand: weights are numbers of samples or waits
+  int64_t period_ns_ = 0;  // of what is counted, as the user says
 };
 
 }  // namespace
