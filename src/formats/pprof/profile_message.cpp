@@ -42,6 +42,7 @@ class Decoder {
     WireReader reader(input_.bytes());
     while (auto field = reader.next()) {
       if (!take(*field)) bad = std::min(bad, field->offset);
+      if (nameless_) return input_.fail_at(field->offset, "a name beyond the table of strings");
     }
     if (bad != SIZE_MAX) return input_.fail_at(bad, "malformed pprof data");
     if (out_.types.empty()) return input_.fail_at(0, "pprof data without a sample type");
@@ -74,17 +75,23 @@ class Decoder {
         out_.period = static_cast<int64_t>(field.value);
         return true;
       case 14:
-        out_.default_type = out_.string(field.value);
+        out_.default_type = text(field.value);
         return true;
       default:
         return true;
     }
   }
 
+  // A string by its index. Where a file was cut, its strings are missing.
+  std::string_view text(uint64_t index) {
+    nameless_ = nameless_ || (index > 0 && index >= out_.strings.size());
+    return out_.string(index);
+  }
+
   bool value_type(std::string_view bytes, ProfileMessage::ValueType& type) {
     return each_field(bytes, [&](const Field& f) {
-      if (f.number == 1) type.type = out_.string(f.value);
-      if (f.number == 2) type.unit = out_.string(f.value);
+      if (f.number == 1) type.type = text(f.value);
+      if (f.number == 2) type.unit = text(f.value);
     });
   }
 
@@ -95,8 +102,8 @@ class Decoder {
       if (f.number == 2) row.start = f.value;
       if (f.number == 3) row.limit = f.value;
       if (f.number == 4) row.offset = f.value;
-      if (f.number == 5) row.file = out_.string(f.value);
-      if (f.number == 6) row.build_id = out_.string(f.value);
+      if (f.number == 5) row.file = text(f.value);
+      if (f.number == 6) row.build_id = text(f.value);
     });
     out_.mapping_of.try_emplace(row.id, out_.mappings.size());
     out_.mappings.push_back(row);
@@ -126,9 +133,9 @@ class Decoder {
     ProfileMessage::Function row;
     bool well = each_field(bytes, [&](const Field& f) {
       if (f.number == 1) row.id = f.value;
-      if (f.number == 2) row.name = out_.string(f.value);
-      if (f.number == 3) row.system_name = out_.string(f.value);
-      if (f.number == 4) row.file = out_.string(f.value);
+      if (f.number == 2) row.name = text(f.value);
+      if (f.number == 3) row.system_name = text(f.value);
+      if (f.number == 4) row.file = text(f.value);
       if (f.number == 5) row.start_line = f.value;
     });
     out_.function_of.try_emplace(row.id, out_.functions.size());
@@ -138,6 +145,7 @@ class Decoder {
 
   const Input& input_;
   ProfileMessage out_;
+  bool nameless_ = false;
 };
 
 }  // namespace
@@ -160,11 +168,13 @@ bool decode_sample(const ProfileMessage& profile, std::string_view bytes, Profil
               });
     } else if (f.number == 3 && f.is_bytes) {
       ProfileMessage::Label& label = sample.labels.emplace_back();
-      inner = inner && each_field(f.bytes, [&](const Field& l) {
-                if (l.number == 1) label.key = profile.string(l.value);
-                if (l.number == 2) label.text = profile.string(l.value);
-                if (l.number == 3) label.number = static_cast<int64_t>(l.value);
-              });
+      inner &= each_field(f.bytes, [&](const Field& l) {
+        bool named = l.number == 1 || l.number == 2;
+        inner = inner && !(named && l.value > 0 && l.value >= profile.strings.size());
+        if (l.number == 1) label.key = profile.string(l.value);
+        if (l.number == 2) label.text = profile.string(l.value);
+        if (l.number == 3) label.number = static_cast<int64_t>(l.value);
+      });
     }
   });
   return inner && outer;

@@ -1,6 +1,7 @@
 #include "formats/pprof/read_pprof.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "formats/pprof/heap_values.h"
 #include "formats/pprof/profile_message.h"
@@ -23,7 +24,9 @@ struct Roles {
   int samples = -1, weight = -1;
   int waits = -1, off = -1, runqueue = -1;
   int64_t weight_unit = 1, off_unit = 1, runqueue_unit = 1;
-  std::string unit;  // of the weights, when they are no time
+  std::string unit;     // of the weights, when they are no time
+  bool unsaid = false;  // whether the weights are of running or waiting
+  bool counts_samples() const { return samples >= 0 && samples == weight; }
 };
 
 int index_of(const ProfileMessage& profile, std::string_view type) {
@@ -58,7 +61,10 @@ Roles roles_of(const ProfileMessage& profile, bool has_heap) {
   if (roles.off_unit == 0) roles.off = -1;
   if (roles.runqueue >= 0) roles.runqueue_unit = unit_ns(type_at(profile, roles.runqueue).unit);
   if (roles.runqueue_unit == 0) roles.runqueue = -1;
-  if (roles.weight < 0 && roles.off < 0 && !has_heap) roles.weight = shown_first(profile);
+  if (roles.weight < 0 && roles.off < 0 && !has_heap) {
+    roles.weight = shown_first(profile);
+    roles.unsaid = true;
+  }
   if (roles.weight >= 0) {
     roles.weight_unit = unit_ns(type_at(profile, roles.weight).unit);
     if (roles.weight_unit == 0) {
@@ -70,16 +76,41 @@ Roles roles_of(const ProfileMessage& profile, bool has_heap) {
   return roles;
 }
 
+// What the user said of a profile that does not say it.
+void apply(const ReadOptions& options, Roles& roles) {
+  if (!roles.unsaid) return;
+  if (roles.counts_samples() && options.period_ns > 0) {
+    roles.weight_unit = options.period_ns;
+    roles.unit.clear();
+  }
+  if (options.meaning != Meaning::off) return;
+  roles.waits = std::exchange(roles.samples, -1);
+  roles.off = std::exchange(roles.weight, -1);
+  roles.off_unit = roles.weight_unit;
+}
+
 class PprofReader {
  public:
-  PprofReader(const Input& input, const ProfileMessage& profile, RunBuilder& builder)
+  PprofReader(const Input& input, const ProfileMessage& profile, RunBuilder& builder,
+              const ReadOptions& options)
       : input_(input),
         profile_(profile),
+        options_(options),
         heap_(profile, builder),
         roles_(roles_of(profile, heap_.present())),
-        builder_(builder) {}
+        builder_(builder) {
+    apply(options, roles_);
+  }
 
   Result<void> read() {
+    if (options_.meaning != Meaning::unsaid && !roles_.unsaid) {
+      return fail_with_remedy(
+          fmt::format(
+              "{}: --as is for folded, speedscope and pprof files that do not say what they "
+              "hold; this one does",
+              input_.name()),
+          "leave --as out");
+    }
     frames_.resize(profile_.locations.size());
     ProfileSample sample;
     for (const auto& [bytes, offset] : profile_.samples) {
@@ -91,26 +122,52 @@ class PprofReader {
                               sample.values.size(), profile_.types.size());
       }
       if (!add(sample)) return input_.fail_at(offset, "a sample with an unknown location");
+      if (auto done = builder_.flush_if_full(); !done) return done;
     }
     if (heap_.present()) heap_.finish();
     builder_.set_duration(std::clamp<int64_t>(profile_.duration_ns, 0, INT64_MAX / 4));
     builder_.set_begin_utc(std::max<int64_t>(0, profile_.time_ns));
     if (roles_.weight < 0 && heap_.present()) return {};
     int64_t period = profile_.period * unit_ns(profile_.period_type.unit);
+    if (roles_.counts_samples() && options_.period_ns > 0) period = options_.period_ns;
     builder_.set_event(roles_.unit.empty() ? "cpu" : roles_.unit, std::max<int64_t>(0, period));
-    if (!roles_.unit.empty()) {
-      builder_.fact("unit", roles_.unit);
-      builder_.note("unit", fmt::format("the imported profile counts {}, not time: where this run "
-                                        "says ns, read {}",
-                                        roles_.unit, roles_.unit));
-    }
+    add_notes();
     return {};
   }
 
  private:
-  int64_t value(const ProfileSample& sample, int index, int64_t unit) const {
+  void add_notes() {
+    if (!roles_.unit.empty()) {
+      builder_.set_unit(roles_.unit);
+      builder_.note(
+          "unit",
+          fmt::format("the imported profile counts {}, not time: where this run says ns, "
+                      "read {}",
+                      roles_.unit, roles_.unit),
+          roles_.counts_samples() ? "assay import --freq HZ says how long a sample is" : "");
+    } else if (roles_.unsaid && roles_.weight >= 0 && !roles_.counts_samples() &&
+               options_.meaning == Meaning::unsaid) {
+      builder_.fact("meaning", "unsaid");
+      builder_.note(
+          "meaning",
+          fmt::format("a pprof type '{}' does not say whether it is time on the CPU or time "
+                      "blocked: it is taken as time on the CPU",
+                      stored(type_at(profile_, roles_.weight).type)),
+          "assay import --as off when it is waits, --as cpu when it is not");
+    }
+    if (negative_ > 0) {
+      builder_.note("values",
+                    fmt::format("{} values of the imported profile are less than nothing, "
+                                "as in the difference of two: they are left out",
+                                negative_));
+    }
+  }
+
+  int64_t value(const ProfileSample& sample, int index, int64_t unit) {
     if (index < 0) return 0;
-    int64_t raw = std::max<int64_t>(0, sample.values[static_cast<size_t>(index)]);
+    int64_t raw = sample.values[static_cast<size_t>(index)];
+    if (raw < 0) ++negative_;
+    raw = std::max<int64_t>(0, raw);
     return raw > INT64_MAX / 4 / unit ? INT64_MAX / 4 : raw * unit;
   }
 
@@ -128,7 +185,7 @@ class PprofReader {
     int64_t weight = value(sample, roles_.weight, roles_.weight_unit);
     int64_t count = value(sample, roles_.samples, 1);
     if (weight > 0 || (count > 0 && roles_.weight < 0 && !heap_.present())) {
-      if (roles_.samples < 0 || roles_.samples == roles_.weight) count = 1;
+      if (roles_.samples < 0) count = 1;
       builder_.untimed_samples(thread, stack, static_cast<uint64_t>(count), weight);
     }
     builder_.untimed_waits(thread, stack, static_cast<uint64_t>(value(sample, roles_.waits, 1)),
@@ -204,9 +261,11 @@ class PprofReader {
 
   const Input& input_;
   const ProfileMessage& profile_;
+  const ReadOptions& options_;
   HeapValues heap_;
   Roles roles_;
   RunBuilder& builder_;
+  uint64_t negative_ = 0;                              // values
   std::vector<std::optional<model::FrameId>> frames_;  // by location
 };
 
@@ -226,10 +285,10 @@ bool looks_like_pprof(std::string_view unpacked) {
   return has_type;
 }
 
-Result<void> read_pprof(const Input& input, RunBuilder& builder) {
+Result<void> read_pprof(const Input& input, RunBuilder& builder, const ReadOptions& options) {
   auto profile = decode_profile(input);
   if (!profile) return std::unexpected(profile.error());
-  return PprofReader(input, *profile, builder).read();
+  return PprofReader(input, *profile, builder, options).read();
 }
 
 }  // namespace assay::formats
