@@ -278,5 +278,18 @@ TEST_F(HeapImport, DifferencesOfTwoProfilesKeepWhatGrew) {
   EXPECT_TRUE(has_note(*back, "2 of its values are less than nothing"));
 }
 
+// As when the disk was full, or the program ended while it wrote.
+TEST_F(HeapImport, RowsThatHaveLessThanTheHeaderAreNoted) {
+  constexpr const char* kCut = "it may have been cut";
+  std::string head = "heap profile:    3:  30 [   3:  30] @ heapprofile\n";
+  std::string one = "     1:  10 [     1:  10] @ 0x1 0x2\n",
+              two = "     2:  20 [     2:  20] @ 0x3\n";
+  EXPECT_FALSE(has_note(*text(head + one + two), kCut));
+  EXPECT_TRUE(has_note(*text(head + one), kCut));
+  std::string jemalloc = "heap_v2/1\n  t*: 3: 30 [0: 0]\n@ 0x1\n  t*: 1: 10 [0: 0]\n";
+  EXPECT_TRUE(has_note(*text(jemalloc), kCut));
+  EXPECT_FALSE(has_note(*text(jemalloc + "@ 0x2\n  t*: 2: 20 [0: 0]\n"), kCut));
+}
+
 }  // namespace
 }  // namespace assay::formats

@@ -134,6 +134,7 @@ class HeapText {
     if (!head && !by_jemalloc) return input_.fail_at(0, "no heap profile's header");
     std::string_view kind = head ? head->rest : line;
     builder_.begin_heap();
+    if (head) told_ = *head;
     rate_ = rate_of(kind);
     Who who;
     who.exe = maps_.main_program();
@@ -147,6 +148,9 @@ class HeapText {
     maps_.store(builder_, thread_);
     if (!knows_allocated_) builder_.heap_lacks_freed();
     if (kind.starts_with("growth")) note_growth();
+    if (seen_.live.bytes < told_.live.bytes || seen_.allocated.bytes < told_.allocated.bytes) {
+      note_missing();
+    }
     return {};
   }
 
@@ -184,7 +188,7 @@ class HeapText {
     auto row = line.starts_with('t') && colon != line.npos ? parse_amounts(line.substr(colon + 1))
                                                            : std::nullopt;
     if (!row) return input_.fail_at(offset, "a line that is no row of a heap profile");
-    if (line.starts_with("t*")) row_ = *row;
+    if (line.starts_with("t*")) (has_row_ ? row_ : told_) = *row;
     return {};
   }
 
@@ -225,6 +229,11 @@ class HeapText {
       for (size_t i = pcs_.size(); i-- > 0;) {
         if (auto frame = frame_of(pcs_[i])) stack = builder_.push(stack, *frame);
       }
+      auto add = [](int64_t& sum, int64_t value) {
+        if (__builtin_add_overflow(sum, value, &sum)) sum = INT64_MAX;
+      };
+      add(seen_.live.bytes, row_.live.bytes);
+      add(seen_.allocated.bytes, row_.allocated.bytes);
       Amount live = scaled(row_.live, rate_), allocated = scaled(row_.allocated, rate_);
       knows_allocated_ = knows_allocated_ || allocated.objects > 0 || allocated.bytes > 0;
       builder_.heap_sum(
@@ -249,6 +258,14 @@ class HeapText {
     return maps_.frame(builder_, pc.address);
   }
 
+  void note_missing() {
+    builder_.note(
+        "cut", fmt::format("the imported profile's rows have less than its header tells ({} of {} "
+                           "bytes live, {} of {} allocated): it may have been cut",
+                           seen_.live.bytes, told_.live.bytes, seen_.allocated.bytes,
+                           told_.allocated.bytes));
+  }
+
   void note_growth() {
     builder_.note("heap",
                   "the imported profile tells where the allocator took memory from the system, not "
@@ -262,6 +279,7 @@ class HeapText {
   int64_t rate_ = 0;
   model::ThreadId thread_;
   bool knows_allocated_ = false;
+  HeapRow told_, seen_;  // sums by the header and of the rows; unscaled
   // The row at hand, until it is known that no more names follow.
   HeapRow row_;
   std::vector<Pc> pcs_;  // leaf first
