@@ -22,12 +22,19 @@ constexpr const char* kExamples =
     "The format is told by the bytes. What a file does not know (times, threads, waits) stays\n"
     "absent; `assay report` says so. Formats: docs/import.md.";
 
+std::string counted(uint64_t count, std::string_view noun, std::string_view rest = "") {
+  return fmt::format("{} {}{}{}", format_count(count), noun, count == 1 ? "" : "s", rest);
+}
+
 std::string taken_text(const session::ImportOutcome& outcome) {
-  std::string heap = fmt::format("{} sum{} of allocations", format_count(outcome.heap_sums),
-                                 outcome.heap_sums == 1 ? "" : "s");
+  std::string heap = counted(outcome.heap_sums, "sum", " of allocations");
   if (outcome.heap_sums > 0 && outcome.samples == 0 && outcome.waits == 0) return heap;
-  return fmt::format("{} samples, {} waits{}", format_count(outcome.samples),
-                     format_count(outcome.waits), outcome.heap_sums > 0 ? ", " + heap : "");
+  return fmt::format("{}, {}{}", counted(outcome.samples, "sample"), counted(outcome.waits, "wait"),
+                     outcome.heap_sums > 0 ? ", " + heap : "");
+}
+
+bool is_nothing(const session::ImportOutcome& outcome) {
+  return outcome.samples == 0 && outcome.waits == 0 && outcome.heap_sums == 0;
 }
 
 class ImportCommand final : public Command {
@@ -56,7 +63,10 @@ class ImportCommand final : public Command {
     flags_.fill(options_);
     auto outcome = session::import_files(options_);
     if (!outcome) return print_error(outcome.error());
-    if (!quiet_) {
+    if (is_nothing(*outcome)) {
+      say(stderr, "{}: no samples, no waits and no allocations were found: the run holds nothing\n",
+          options_.output);
+    } else if (!quiet_) {
       say(stderr, "{}: {}   (assay report {})\n", options_.output, taken_text(*outcome),
           options_.output);
     }

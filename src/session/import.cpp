@@ -1,5 +1,6 @@
 #include "session/import.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <optional>
@@ -71,7 +72,13 @@ std::optional<Source> by_name(std::string_view name) {
   return std::nullopt;
 }
 
+constexpr std::string_view kRunMagic("SQLite format 3\0", 16);
+
 Result<Input> open_input(const std::string& name) {
+  if (name.starts_with("https://")) {
+    return fail_with_remedy(fmt::format("{}: TLS is not supported", name),
+                            fmt::format("curl -sS '{}' | assay import - -o RUN", name));
+  }
   if (!is_http_url(name)) return Input::open(name);
   auto bytes = http_get(name, kMostDownload);
   if (!bytes) return std::unexpected(bytes.error());
@@ -146,6 +153,12 @@ class Importer {
           fmt::format("{} is empty: there is nothing to import", input->name()),
           "see whether the program that wrote it ended well; many write only at their end");
     }
+    if (head->starts_with(kRunMagic)) {
+      return fail_with_remedy(
+          fmt::format("{} is a run already, or another database: there is nothing to import",
+                      input->name()),
+          "assay report " + name);
+    }
     auto source = options_.format.empty() ? detect(*head) : by_name(options_.format);
     if (!source) {
       return fail_with_remedy(
@@ -156,7 +169,9 @@ class Importer {
     if (auto loaded = input->load(most_bytes(*source)); !loaded) return loaded;
     builder_.begin_file(input->name());
     formats_.emplace_back(name_of(*source));
+    uint64_t taken = builder_.taken();
     auto done = read_as(*source, *input);
+    if (done && builder_.taken() > taken) done = check_unit(input->name());
     // Giving back a large file's pages takes a while; nobody has to wait for it.
     closing_.emplace_back([gone = std::move(*input)] {});
     return done;
@@ -165,11 +180,23 @@ class Importer {
   const std::vector<std::string>& formats() const { return formats_; }
 
  private:
+  // Rows of one run add up, so they must be of one quantity.
+  Result<void> check_unit(const std::string& name) {
+    const std::string& unit = builder_.file_unit();
+    if (!unit_) unit_ = {name, unit};
+    if (unit_->second == unit) return {};
+    auto text = [](const std::string& of) { return of.empty() ? "time" : of; };
+    return fail_with_remedy(fmt::format("{} has {} and {} has {}: they do not add up to one run",
+                                        unit_->first, text(unit_->second), name, text(unit)),
+                            "import them apart; --freq HZ makes time of samples");
+  }
+
   Result<void> check_meaning(Source source, const Input& input) const {
-    bool asks = source == Source::folded || source == Source::speedscope;
+    bool asks = source == Source::folded || source == Source::speedscope || source == Source::pprof;
     if (asks || options_.read.meaning == formats::Meaning::unsaid) return {};
     return fail_with_remedy(
-        fmt::format("{}: --as is for folded and speedscope files; {} says itself what it holds",
+        fmt::format("{}: --as is for folded, speedscope and pprof files; {} says itself what it "
+                    "holds",
                     input.name(), name_of(source)),
         "leave --as out");
   }
@@ -181,7 +208,7 @@ class Importer {
       case Source::perf_script:
         return formats::read_perf_script(input, options_.read, builder_);
       case Source::pprof:
-        return formats::read_pprof(input, builder_);
+        return formats::read_pprof(input, builder_, options_.read);
       case Source::gperftools_cpu:
         return formats::read_gperftools_cpu(input, builder_);
       case Source::gperftools_heap:
@@ -204,6 +231,7 @@ class Importer {
   RunBuilder& builder_;
   ImportNames& names_;
   std::vector<std::string> formats_;
+  std::optional<std::pair<std::string, std::string>> unit_;  // of the first file with any: its name
   std::vector<std::jthread> closing_;
 };
 
@@ -223,6 +251,9 @@ std::vector<std::string> import_formats() {
 
 Result<ImportOutcome> import_files(const ImportOptions& options) {
   if (auto free = check_place(options); !free) return std::unexpected(free.error());
+  if (std::ranges::count(options.inputs, "-") > 1) {
+    return fail_with_remedy("standard input can be read only once", "give - once");
+  }
   model::RunInfo info;
   info.assay_version = ASSAY_VERSION;
   info.command_line = options.command_line;

@@ -153,9 +153,37 @@ TEST_F(ImportTest, ProcessesOfPerfDataAreCalledAsTheyCalledThemselves) {
 }
 
 TEST_F(ImportTest, SeveralFilesMerge) {
-  ASSERT_TRUE(import({golden("gperftools.cpu"), golden("stacks.folded")}));
-  EXPECT_EQ(found(), (Found{114, 0, 140'000'100, 0}));
+  ImportOptions options;
+  options.inputs = {golden("gperftools.cpu"), golden("stacks.folded")};
+  options.output = scratch_.file("run.assay");
+  options.symbolize = false;
+  options.read.period_ns = 10'000'000;
+  ASSERT_TRUE(import_files(options));
+  EXPECT_EQ(found(), (Found{114, 0, 1'140'000'000, 0}));
   EXPECT_EQ(read_back()->contents().processes.size(), 2u);
+}
+
+TEST_F(ImportTest, WhatDoesNotAddUpIsNotMerged) {
+  auto outcome = import({golden("gperftools.cpu"), golden("stacks.folded")});
+  ASSERT_FALSE(outcome);
+  EXPECT_NE(outcome.error().what.find("stacks.folded has samples: they do not add up"),
+            std::string::npos)
+      << outcome.error().what;
+  EXPECT_TRUE(import({golden("stacks.folded"), golden("stacks.folded")}));
+}
+
+TEST_F(ImportTest, WhatCannotBeAnInputIsSaidToBe) {
+  auto error = [&](const std::vector<std::string>& inputs) {
+    auto outcome = import(inputs);
+    return outcome ? "" : outcome.error().text();
+  };
+  EXPECT_NE(error({"-", "-"}).find("only once"), std::string::npos);
+  std::string tls = error({"https://127.0.0.1:1/x"});
+  EXPECT_NE(tls.find("TLS is not supported"), std::string::npos) << tls;
+  EXPECT_NE(tls.find("curl -sS 'https://127.0.0.1:1/x' | assay import -"), std::string::npos);
+  ASSERT_TRUE(import({golden("stacks.folded")}));
+  std::filesystem::copy(scratch_.file("run.assay"), scratch_.file("other.assay"));
+  EXPECT_NE(error({scratch_.file("other.assay")}).find("is a run already"), std::string::npos);
 }
 
 TEST_F(ImportTest, ABrokenFileLeavesNothingBehind) {
