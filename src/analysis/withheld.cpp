@@ -76,7 +76,8 @@ bool add_import(const Report& report, std::vector<Withheld>& reasons) {
         {"the imported profile is one of the heap: it says nothing of time", remedy, true});
   } else if (std::string unit = imported_unit(report); !unit.empty()) {
     reasons.push_back({fmt::format("the imported profile counts {}, not time", unit),
-                       "record the server itself, or assay heap", true});
+                       unit == "bytes" || unit == "objects" ? remedy + ", or assay heap" : remedy,
+                       true});
   } else if (says("meaning", "unsaid")) {
     reasons.push_back(
         {"the imported stacks do not say whether they are time on the CPU or time "

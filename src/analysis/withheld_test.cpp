@@ -64,6 +64,7 @@ TEST(Withheld, ImportedProfilesWithoutWaits) {
   EXPECT_TRUE(server.report().categories.empty());
   server.run().edit().facts.back() = {"import", "unit", "goroutine"};
   expect_withheld(server, "counts goroutine, not time", false);
+  EXPECT_EQ(server.report().verdict.remedies.front(), "record the server itself");
   EXPECT_TRUE(server.report().findings.empty());
   server.run().edit().facts.back() = {"import", "unit", "cycles"};
   EXPECT_NE(server.kind(), "withheld") << "cycles stand for time on the CPU";
