@@ -202,6 +202,33 @@ TEST_F(Readers, SpeedscopeRefusesWhatItsSchemaForbids) {
             std::string::npos);
 }
 
+TEST_F(Readers, MalformedListsOfSpeedscopeAreRefused) {
+  auto read = [](const Input& in, RunBuilder& b) { return read_speedscope(in, {}, b); };
+  auto error = [&](const std::string& lists) {
+    return error_of(R"({"profiles":[{"unit":"none","type":)" + lists +
+                        R"(}],"shared":{"frames":[{"name":"f","samples":[9]}]}})",
+                    read);
+  };
+  EXPECT_EQ(error(R"("sampled","samples":[[0],[]],"weights":[1,2])"), "");
+  EXPECT_NE(error(R"("sampled","samples":[[0]],"weights":[1,2])").find("do not match"),
+            std::string::npos);
+  EXPECT_NE(error(R"("sampled","samples":[0],"weights":[1])").find("malformed sample"),
+            std::string::npos);
+  EXPECT_NE(error(R"("sampled","samples":[[0]],"weights":["1"])").find("malformed sample"),
+            std::string::npos);
+  EXPECT_NE(error(R"("sampled","samples":[[-1]],"weights":[1])").find("unknown frame"),
+            std::string::npos);
+  EXPECT_NE(error(R"("sampled","samples":1,"weights":1)").find("do not match"), std::string::npos);
+  EXPECT_EQ(error(R"("evented","events":[{"type":"O","frame":0,"at":1},)"
+                  R"({"type":"C","frame":0,"at":2}])"),
+            "");
+  EXPECT_NE(error(R"("evented","events":[{"type":"O","frame":7,"at":1}])").find("malformed event"),
+            std::string::npos);
+  EXPECT_NE(error(R"("evented","events":[5])").find("malformed event"), std::string::npos);
+  EXPECT_NE(error(R"("evented","events":[{"type":"C","frame":0,"at":1}])").find("do not match"),
+            std::string::npos);
+}
+
 TEST_F(Readers, AnothersSpeedscopeFileIsCpuTimeUnlessToldOtherwise) {
   const char* kFile =
       R"({"exporter":"other","shared":{"frames":[{"name":"f"}]},"profiles":[{"type":"sampled",)"

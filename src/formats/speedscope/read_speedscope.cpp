@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "formats/metric.h"
+#include "formats/speedscope/speedscope_json.h"
 #include "formats/wait_leaf.h"
 
 namespace assay::formats {
@@ -42,12 +43,9 @@ class SpeedscopeReader {
     if (input_.bytes().size() > kMostSpeedscopeBytes) {
       return input_.fail_at(kMostSpeedscopeBytes, "more JSON than is read");
     }
-    Json root;
-    try {
-      root = Json::parse(input_.bytes());
-    } catch (const Json::parse_error& error) {
-      return input_.fail_at(error.byte, "malformed JSON");
-    }
+    auto parsed = parse_speedscope(input_);
+    if (!parsed) return std::unexpected(parsed.error());
+    const Json& root = parsed->root;
     if (!root.is_object()) return bad("it is no JSON object");
     assay_ = text_of(root, "exporter").starts_with("assay");
     auto shared = root.find("shared");
@@ -60,9 +58,11 @@ class SpeedscopeReader {
     }
     auto profiles = root.find("profiles");
     if (profiles == root.end() || !profiles->is_array()) return bad("it has no profiles");
-    for (const Json& profile : *profiles) {
-      if (!profile.is_object()) return bad("a profile is no object");
-      if (auto done = read_profile(profile); !done) return done;
+    for (size_t i = 0; i < profiles->size(); ++i) {
+      const Json& profile = (*profiles)[i];
+      if (!profile.is_object() || i >= parsed->profiles.size())
+        return bad("a profile is no object");
+      if (auto done = read_profile(profile, parsed->profiles[i]); !done) return done;
     }
     builder_.set_event(other_unit_.empty() ? "cpu" : other_unit_, period_ns_);
     if (!other_unit_.empty()) {
@@ -109,7 +109,7 @@ class SpeedscopeReader {
     return builder_.named_frame(module, std::span(&location, 1));
   }
 
-  Result<void> read_profile(const Json& profile) {
+  Result<void> read_profile(const Json& profile, const SpeedscopeLists& lists) {
     std::string name = text_of(profile, "name"), type = text_of(profile, "type");
     unit_ = unit_of(text_of(profile, "unit"));
     size_t dot = name.find(" · ");
@@ -126,8 +126,8 @@ class SpeedscopeReader {
     // What Assay wrote of one thread is one thread again.
     who.thread = metric ? name.substr(dot + std::string_view(" · ").size()) : name;
     thread_ = builder_.thread(who);
-    if (type == "sampled") return read_sampled(profile);
-    if (type == "evented") return read_evented(profile);
+    if (type == "sampled") return read_sampled(profile, lists);
+    if (type == "evented") return read_evented(profile, lists);
     return bad("a profile is neither sampled nor evented");
   }
 
@@ -139,55 +139,54 @@ class SpeedscopeReader {
     return waits ? State::blocked : State::running;
   }
 
-  Result<void> read_sampled(const Json& profile) {
-    auto samples = profile.find("samples"), weights = profile.find("weights");
-    if (samples == profile.end() || weights == profile.end() || !samples->is_array() ||
-        !weights->is_array() || samples->size() != weights->size()) {
+  static bool has_list(const Json& profile, const char* key) {
+    auto it = profile.find(key);
+    return it != profile.end() && it->is_array();
+  }
+
+  Result<void> read_sampled(const Json& profile, const SpeedscopeLists& lists) {
+    if (!has_list(profile, "samples") || !has_list(profile, "weights") ||
+        lists.sample_ends.size() != lists.weights.size()) {
       return bad("samples and weights of a profile do not match");
     }
-    for (size_t i = 0; i < samples->size(); ++i) {
-      if (!(*samples)[i].is_array() || !(*weights)[i].is_number()) return bad("a malformed sample");
+    if (lists.bad_sample) return bad("a malformed sample");
+    size_t at = 0;
+    for (size_t i = 0; i < lists.weights.size(); ++i) {
       Open open{{}, state_};
-      for (const Json& index : (*samples)[i]) {
-        if (!index.is_number_unsigned() || index.get<uint64_t>() >= frames_.size()) {
-          return bad("a sample with an unknown frame");
-        }
-        open = below(open, index.get<uint64_t>());
+      for (; at < lists.sample_ends[i]; ++at) {
+        uint32_t frame = lists.sample_frames[at];
+        if (frame >= frames_.size()) return bad("a sample with an unknown frame");
+        open = below(open, frame);
       }
-      add(open, (*weights)[i].get<double>());
+      add(open, lists.weights[i]);
       if (auto done = builder_.flush_if_full(); !done) return done;
     }
     return {};
   }
 
-  Result<void> read_evented(const Json& profile) {
-    auto events = profile.find("events");
-    if (events == profile.end() || !events->is_array()) return bad("a profile without events");
-    std::vector<std::pair<uint64_t, Open>> open;
+  Result<void> read_evented(const Json& profile, const SpeedscopeLists& lists) {
+    if (!has_list(profile, "events")) return bad("a profile without events");
+    if (lists.bad_event) return bad("a malformed event");
+    std::vector<std::pair<uint32_t, Open>> open;
     double last = 0;
     bool first = true;
-    for (const Json& event : *events) {
-      if (!event.is_object()) return bad("a malformed event");
-      auto at = event.find("at"), frame = event.find("frame");
-      if (at == event.end() || !at->is_number() || frame == event.end() ||
-          !frame->is_number_unsigned() || frame->get<uint64_t>() >= frames_.size()) {
-        return bad("a malformed event");
-      }
-      double now = at->get<double>();
-      if (!first && now < last) return bad("events that go back in time");
+    for (const SpeedscopeLists::Event& event : lists.events) {
+      if (event.frame >= frames_.size()) return bad("a malformed event");
+      if (!first && event.at < last) return bad("events that go back in time");
       Open top = open.empty() ? Open{{}, state_} : open.back().second;
-      if (!open.empty()) add(top, now - last);
-      last = now;
+      if (!open.empty()) add(top, event.at - last);
+      last = event.at;
       first = false;
-      if (text_of(event, "type") == "O") {
+      if (event.opens) {
         if (open.size() >= kDeepestStack) return bad("events that are nested too deep");
-        open.emplace_back(frame->get<uint64_t>(), below(top, frame->get<uint64_t>()));
+        open.emplace_back(event.frame, below(top, event.frame));
       } else {
-        if (open.empty() || open.back().first != frame->get<uint64_t>()) {
+        if (open.empty() || open.back().first != event.frame) {
           return bad("events that do not match");
         }
         open.pop_back();
       }
+      if (auto done = builder_.flush_if_full(); !done) return done;
     }
     return {};
   }
