@@ -241,9 +241,10 @@ Result<void> RunBuilder::flush_if_full() {
 }
 
 // One sum as `count` rows, equal but for the remainder, one after another.
-void RunBuilder::split(const UntimedSum& sum, TimeNs& clock) {
+Result<void> RunBuilder::split(const UntimedSum& sum, TimeNs& clock) {
   auto count = static_cast<int64_t>(sum.count);
   for (int64_t i = 0; i < count; ++i) {
+    if (auto done = flush_if_full(); !done) return done;
     int64_t ns = sum.ns / count + (i < sum.ns % count);
     if (sum.what == Untimed::running) {
       sample({clock, sum.thread, sum.stack, ns, 0});
@@ -261,6 +262,7 @@ void RunBuilder::split(const UntimedSum& sum, TimeNs& clock) {
     wait(row);
     clock += row.duration_ns;
   }
+  return {};
 }
 
 // Times stay as they are; every sum keeps one row at least.
@@ -290,8 +292,7 @@ Result<void> RunBuilder::lay_untimed() {
   TimeNs begin = first_ns_ == INT64_MAX ? 0 : first_ns_;
   std::vector<TimeNs> clocks(threads_.size(), begin);
   for (const UntimedSum& sum : untimed_) {
-    split(sum, clocks[sum.thread.value]);
-    if (auto done = flush_if_full(); !done) return done;
+    if (auto done = split(sum, clocks[sum.thread.value]); !done) return done;
   }
   untimed_.clear();
   for (auto& of : untimed_of_) of.clear();

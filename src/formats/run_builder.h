@@ -132,7 +132,7 @@ class RunBuilder {
   Result<void> lay_untimed();
   Result<void> tell_of_heap();
   void put_nouns(const model::RunInfo& info);
-  void split(const UntimedSum& sum, TimeNs& clock);
+  Result<void> split(const UntimedSum& sum, TimeNs& clock);
 
   run::Writer& writer_;
   PoolOf pool_of_;
