@@ -152,8 +152,11 @@ void release_changes() {
   is_changing.store(false, std::memory_order_release);
 }
 
-// Whoever held it, here only the forking thread is left.
+// Whoever held it, here only the forking thread is left. And no pass is due here any more: the
+// loader's lock may be held by a thread that stayed in the parent, and would be waited for for
+// ever. (What the child loads itself is still seen to: then it had the lock.)
 void forget_changes() {
+  next_rescan_ns.store(UINT64_MAX, std::memory_order_relaxed);
   forking.store(0, std::memory_order_relaxed);
   thread_state.holds_changes = false;
   is_changing.store(false, std::memory_order_release);
@@ -180,7 +183,7 @@ void rescan_now() {
 void rescan_if_due() {
   if (!is_attached.load(std::memory_order_relaxed)) return;
   uint64_t due = next_rescan_ns.load(std::memory_order_relaxed), now = now_ns();
-  if (now < due) return;
+  if (now < due || channel_writer.is_foreign()) return;  // a child that was made behind libc's back
   uint64_t next = now < settled_ns.load(std::memory_order_relaxed) ? now + kRescanNs : UINT64_MAX;
   if (!next_rescan_ns.compare_exchange_strong(due, next, std::memory_order_relaxed)) return;
   Changing changing(kNoWaitMs);

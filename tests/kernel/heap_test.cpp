@@ -220,6 +220,20 @@ TEST(Heap, ACommandsExitStatusIsPassedOnAlsoWhenNothingWasSampled) {
   }
 }
 
+TEST(Heap, ChildrenDoNotWaitForALoaderThatStayedInTheirParent) {
+  if (std::string why = why_not_attached(); !why.empty()) GTEST_SKIP() << why;
+  Background target({program("attach_target"), "holding"});
+  ASSERT_NE(target.read_line().find("ready"), std::string::npos);
+  // Longer than slots are looked at again, and with a sample in every child.
+  Finished done = run({assay(), "heap", "-q", "--rate", "4k", "-o", run_file("holding"), "--for",
+                       "2500ms", "--pid", std::to_string(target.pid())},
+                      60);
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  target.signal(SIGTERM);
+  Finished ended = target.wait();
+  EXPECT_EQ(ended.exit_code, 0) << ended.out;
+}
+
 TEST(Heap, AKilledAssayLeavesATargetThatCanBeProfiledAgain) {
   if (std::string why = why_not_attached(); !why.empty()) GTEST_SKIP() << why;
   Background target({program("planted_heap"), "9000"});

@@ -1,6 +1,7 @@
 // attach_target: programs that an injector must not harm, each of which checks itself.
 //
-//   prog_attach_target busy|idle|forking|dlopening|signals|threads|prefork|brief|filtered|strict
+//   prog_attach_target
+//   busy|idle|forking|holding|dlopening|signals|threads|prefork|brief|filtered|strict
 //
 // "brief" forks a child every few milliseconds that allocates 4 MiB in one function and ends.
 // "prefork" forks two busy workers a second after it began. "filtered" is busy under a seccomp
@@ -22,6 +23,7 @@
 #include <vector>
 
 #include <dlfcn.h>
+#include <link.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -128,6 +130,22 @@ void run_forking() {
     }
     if (status != 0) fault("a child ended with status " + std::to_string(status));
   }
+}
+
+// Forks while another thread has the loader's lock: in the child it stays taken.
+void run_holding() {
+  std::thread holder([] {
+    auto linger = [](dl_phdr_info*, size_t, void*) {
+      usleep(1'000);
+      return 0;
+    };
+    while (!stop) {
+      dl_iterate_phdr(linger, nullptr);
+      usleep(2'000);  // others want it, too
+    }
+  });
+  run_forking();
+  holder.join();
 }
 
 void run_dlopening() {
@@ -273,6 +291,7 @@ int main(int argc, char** argv) {
   if (mode == "brief") run_brief();
   if (mode == "idle") run_idle();
   if (mode == "forking") run_forking();
+  if (mode == "holding") run_holding();
   if (mode == "dlopening") run_dlopening();
   if (mode == "signals") run_signals();
   if (mode == "threads") run_threads();
