@@ -277,7 +277,7 @@ void RunBuilder::scale_counts() {
   }
   note("counts",
        fmt::format("the imported file counts {:.0f} samples or waits: times are kept, counts are "
-                   "scaled down by {:.0f}, and a wait's length is of so many",
+                   "scaled down by {:.0f}, so that a row stands for as many",
                    counted, 1 / scale));
 }
 
