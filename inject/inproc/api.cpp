@@ -1,4 +1,5 @@
 #include <cstdlib>
+#include <string_view>
 
 #include "assay/assay.h"
 #include "inject/inproc/cpu_profiler.h"
@@ -11,6 +12,15 @@
 #include "inject/inproc/profile_files.h"
 
 using namespace assay::inproc;
+
+namespace {
+
+// Callers hand over what they have: a text that is not there is an empty one.
+std::string_view text_of(const char* text, size_t size) {
+  return text == nullptr ? std::string_view() : std::string_view(text, size);
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -54,7 +64,7 @@ void assay_thread_begin(void) {
 
 uint32_t assay_label_push(const char* key, size_t key_size, const char* value, size_t value_size) {
   cpu_profile_see_thread();
-  return push_label({key, key_size}, {value, value_size});
+  return push_label(text_of(key, key_size), text_of(value, value_size));
 }
 
 void assay_label_pop(uint32_t what_push_returned) {
@@ -62,6 +72,7 @@ void assay_label_pop(uint32_t what_push_returned) {
 }
 
 int assay_serve(const char* address, const char* token) {
+  if (address == nullptr) return fail("there is no address: give HOST:PORT, or unix:/PATH");
   begin_lifecycle();
   char sentence[256];
   if (token == nullptr) token = secure_getenv("ASSAY_TOKEN");

@@ -23,6 +23,7 @@ int fail(const char* format, ...) {
 }
 
 char* copy_last_error(char* text, size_t room) {
+  if (text == nullptr || room == 0) return text;
   Hold hold(error_lock);
   snprintf(text, room, "%s", error_text);
   return text;

@@ -39,6 +39,11 @@ inline int serve(const std::string& address, const std::string& token = "") noex
   return assay_serve(address.c_str(), token.empty() ? nullptr : token.c_str());
 }
 
+// For addresses that may be missing: nullptr is refused like any other bad one.
+inline int serve(const char* address, const char* token = nullptr) noexcept {
+  return assay_serve(address, token != nullptr && token[0] != 0 ? token : nullptr);
+}
+
 inline void stop_serving() noexcept {
   assay_serve_stop();
 }
@@ -67,6 +72,12 @@ class [[nodiscard]] cpu_profile {
 inline bool heap_snapshot(const std::string& file) noexcept {
   assay_output output{};
   output.file = file.c_str();
+  return assay_heap_snapshot(&output) == 0;
+}
+
+inline bool heap_snapshot(const char* file) noexcept {
+  assay_output output{};
+  output.file = file;
   return assay_heap_snapshot(&output) == 0;
 }
 
