@@ -253,6 +253,27 @@ TEST(Heap, AKilledAssayLeavesATargetThatCanBeProfiledAgain) {
   EXPECT_EQ(target.wait().exit_code, 0);
 }
 
+// Its guard may finish what it began after that: whoever comes then is not told to go away.
+TEST(Heap, OneThatWasKilledWhileItAttachedIsNotInTheWay) {
+  if (std::string why = why_not_attached(); !why.empty()) GTEST_SKIP() << why;
+  Background target({program("attach_target"), "busy"});
+  ASSERT_NE(target.read_line().find("ready"), std::string::npos);
+  std::string pid = std::to_string(target.pid());
+  for (int i = 0; i < 6; ++i) {
+    Background killed({assay(), "heap", "-q", "-o", run_file("early" + std::to_string(i)), "--for",
+                       "60s", "--pid", pid});
+    usleep(30'000 + i * 25'000);
+    killed.signal(SIGKILL);
+    killed.wait();
+    Finished done = run({assay(), "heap", "-q", "-o", run_file("next" + std::to_string(i)), "--for",
+                         "200ms", "--pid", pid},
+                        60);
+    EXPECT_EQ(done.exit_code, 0) << i << ": " << done.err;
+  }
+  target.signal(SIGTERM);
+  EXPECT_EQ(target.wait().exit_code, 0);
+}
+
 // Until somebody traces the target's main thread; not for ever.
 void wait_for_tracer(pid_t pid) {
   for (int look = 0; look < 10'000; ++look) {

@@ -24,6 +24,8 @@ namespace {
 
 constexpr int64_t kGuardNs = 15 * kNsPerSecond;  // that one gives up looking for a thread before
 constexpr useconds_t kGuardLookUs = 5'000;
+constexpr int64_t kAbandonedNs = 2 * kNsPerSecond;
+constexpr useconds_t kAbandonedLookUs = 100'000;
 
 // Makes a memfd in the target and opens it here as well.
 struct SharedMemfd {
@@ -99,19 +101,22 @@ Result<uint64_t> load_library(HijackedThread& thread, const InjectionPlan& plan,
   return fail("the target could not load the sampler{}{}", why.empty() ? "" : ": ", why);
 }
 
+enum class Reader : uint8_t { none, there, unknown };
+
 // Whether an Assay has the target's channel mapped: one that was killed has left none. Forked
 // relatives of the target, which have the sampler in them as well, read nothing.
-bool has_reader(const os::ProcFs& proc, pid_t target) {
+Reader find_reader(const os::ProcFs& proc, pid_t target) {
   auto channel_of = [&](pid_t pid) -> std::optional<uint64_t> {
     auto mapping = find_channel(proc, pid);
     return mapping ? std::optional(mapping->inode) : std::nullopt;
   };
   auto own = channel_of(target);
-  if (!own) return true;  // cannot be told: believe the sampler
+  if (!own) return Reader::unknown;
   for (pid_t pid : proc.pids()) {
-    if (pid != target && channel_of(pid) == own && find_sampler(proc, pid) == 0) return true;
+    if (pid != target && channel_of(pid) == own && find_sampler(proc, pid) == 0)
+      return Reader::there;
   }
-  return false;
+  return Reader::none;
 }
 
 Error attach_error(uint64_t code) {
@@ -180,10 +185,7 @@ struct SamplerBringer {
   }
 };
 
-}  // namespace
-
-Result<Injected> inject_sampler(pid_t pid, const InjectOptions& options) {
-  os::ProcFs proc;
+Result<Injected> inject_once(const os::ProcFs& proc, pid_t pid, const InjectOptions& options) {
   wait_for_guard(proc, pid, options.on_wait);
   auto plan = plan_injection(proc, pid);
   if (!plan) return std::unexpected(plan.error());
@@ -197,7 +199,8 @@ Result<Injected> inject_sampler(pid_t pid, const InjectOptions& options) {
   auto bytes = read_file(options.library);
   if (!bytes) return std::unexpected(bytes.error());
   SamplerBringer bringer{proc, options, *plan, *functions, *bytes, UniqueFd()};
-  bringer.is_orphaned = plan->library_base != 0 && !has_reader(proc, pid);
+  // Where it cannot be told, the sampler is believed.
+  bringer.is_orphaned = plan->library_base != 0 && find_reader(proc, pid) == Reader::none;
   auto done = run_guarded([&](const IsAbandoned& is_abandoned) -> Result<GuardedResult> {
     ThreadTaker taker(*plan, is_abandoned);
     auto pause = taker.run([&](HijackedThread& thread) { return bringer.bring(thread); });
@@ -209,6 +212,22 @@ Result<Injected> inject_sampler(pid_t pid, const InjectOptions& options) {
   if (!channel) return std::unexpected(channel.error());
   (*channel)->open_for_children();
   return Injected{std::move(*channel), done->pause, plan->allocator};
+}
+
+}  // namespace
+
+// The guard of an Assay that was killed may have finished its work meanwhile: then a sampler is in
+// the target that nobody reads, and gives way a moment later.
+Result<Injected> inject_sampler(pid_t pid, const InjectOptions& options) {
+  os::ProcFs proc;
+  TimeNs deadline = monotonic_ns() + kAbandonedNs;
+  while (true) {
+    auto injected = inject_once(proc, pid, options);
+    bool is_taken = !injected && injected.error().code == EBUSY;
+    if (!is_taken || monotonic_ns() >= deadline || find_reader(proc, pid) == Reader::there)
+      return injected;
+    usleep(kAbandonedLookUs);
+  }
 }
 
 Result<InjectPause> remove_sampler(pid_t pid, const std::string& library) {
