@@ -15,6 +15,17 @@ bool same_secret(const AccessRule& rule, std::string_view given) {
   return difference == 0;
 }
 
+// What is behind "Bearer ", in letters of any case; empty: it is no such field.
+std::string_view bearer_of(std::string_view field) {
+  constexpr std::string_view kScheme = "Bearer";
+  if (field.size() <= kScheme.size() || field[kScheme.size()] != ' ' ||
+      !same_word({field.data(), kScheme.size()}, kScheme))
+    return {};
+  field.remove_prefix(kScheme.size());
+  while (!field.empty() && field[0] == ' ') field.remove_prefix(1);
+  return field;
+}
+
 bool names_this_machine(std::string_view host) {
   if (host.empty()) return true;
   if (host[0] == '[') return true;  // an address in numbers
@@ -42,12 +53,8 @@ bool set_token(AccessRule& rule, const char* token, char* sentence, size_t room)
 
 int check_access(const AccessRule& rule, const HttpRequest& request, const char*& sentence) {
   if (rule.token_bytes > 0) {
-    constexpr std::string_view kBearer = "Bearer ";
-    std::string_view header = request.authorization;
-    if (has_prefix(header, kBearer)) {
-      header.remove_prefix(kBearer.size());
-      if (same_secret(rule, header)) return 200;
-    }
+    std::string_view bearer = bearer_of(request.authorization);
+    if (!bearer.empty() && same_secret(rule, bearer)) return 200;
     char given[kMaxTokenBytes + 1];
     if (query_value(request.query, "token", given, sizeof given) && same_secret(rule, given))
       return 200;

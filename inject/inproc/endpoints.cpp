@@ -88,6 +88,16 @@ void answer_error(HttpExchange& exchange, int status, const char* sentence) {
   exchange.answer.body.print("%s\n", sentence);
 }
 
+void redirect_to_index(HttpExchange& exchange) {
+  exchange.answer.status = 301;
+  ByteBuffer& location = exchange.answer.location;
+  location.append("/debug/pprof/");
+  if (!exchange.request.query.empty()) location.append("?");
+  // The query is as it came: what could end the field is not copied.
+  for (char c : exchange.request.query)
+    if (c > ' ' && c < 0x7f) location.append(&c, 1);
+}
+
 bool query_number(const HttpRequest& request, const char* name, int64_t& number) {
   char text[32];
   if (!query_value(request.query, name, text, sizeof text)) return false;
@@ -104,9 +114,7 @@ void answer_pprof(HttpExchange& exchange) {
   constexpr std::string_view kRoot = "/debug/pprof/", kGperftoolsRoot = "/pprof/";
   std::string_view path = exchange.request.path;
   if (path == "/debug/pprof" || path == "/" || path == "/debug/") {
-    exchange.answer.status = 301;
-    exchange.answer.location = "/debug/pprof/";
-    return;
+    return redirect_to_index(exchange);
   }
   if (path == kHandoverPath) return answer_handover_switch(exchange);
   if (has_prefix(path, kGperftoolsRoot)) {

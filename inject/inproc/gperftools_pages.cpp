@@ -40,11 +40,7 @@ void answer_gperftools(HttpExchange& exchange, std::string_view name) {
   if (name == "heap") return answer_heap(exchange);
   if (name == "contention") return answer_contention(exchange);
   if (name == "cmdline") return answer_cmdline(exchange);
-  if (name.empty()) {
-    exchange.answer.status = 301;
-    exchange.answer.location = "/debug/pprof/";
-    return;
-  }
+  if (name.empty()) return redirect_to_index(exchange);
   answer_error(exchange, 404, "Unknown profile");
 }
 

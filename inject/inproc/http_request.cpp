@@ -16,13 +16,6 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
 }
 
-bool same_word(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  for (size_t i = 0; i < a.size(); ++i)
-    if (lower(a[i]) != lower(b[i])) return false;
-  return true;
-}
-
 std::string_view part(const char* from, const char* to) {
   return {from, static_cast<size_t>(to - from)};
 }
@@ -98,6 +91,13 @@ int parse_fields(char* from, char* to, HttpRequest& request, size_t& body) {
 }
 
 }  // namespace
+
+bool same_word(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i)
+    if (lower(a[i]) != lower(b[i])) return false;
+  return true;
+}
 
 HttpParse parse_request(char* bytes, size_t size, HttpRequest& request, int& status) {
   auto* end = size == 0 ? nullptr : static_cast<char*>(memmem(bytes, size, "\r\n\r\n", 4));

@@ -34,6 +34,9 @@ inline bool has_prefix(std::string_view text, std::string_view prefix) {
   return text.size() >= prefix.size() && std::string_view(text.data(), prefix.size()) == prefix;
 }
 
+// Whether they are the same but for the case of ASCII letters.
+bool same_word(std::string_view a, std::string_view b);
+
 const char* reason_of(int status);
 
 }  // namespace assay::inproc

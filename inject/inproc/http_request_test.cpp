@@ -107,6 +107,14 @@ TEST(Access, ATokenIsWantedWhereThereIsOne) {
   EXPECT_EQ(check_access(rule, request, why), 401);
   request.authorization = "Bearer secret";
   EXPECT_EQ(check_access(rule, request, why), 200);
+  for (const char* field : {"bearer secret", "BEARER  secret"}) {
+    request.authorization = field;
+    EXPECT_EQ(check_access(rule, request, why), 200) << field;
+  }
+  for (const char* field : {"Bearer", "Bearer ", "Bearersecret", "Basic secret"}) {
+    request.authorization = field;
+    EXPECT_EQ(check_access(rule, request, why), 401) << field;
+  }
   request.authorization = "Bearer secrets";
   EXPECT_EQ(check_access(rule, request, why), 401);
   request.query = "seconds=1&token=secret";

@@ -68,7 +68,11 @@ void send_answer(int fd, const HttpAnswer& answer, bool without_body) {
       "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nConnection: close\r\n");
   if (answer.file_name[0] != 0)
     head.print("Content-Disposition: attachment; filename=\"%s\"\r\n", answer.file_name);
-  if (answer.location != nullptr) head.print("Location: %s\r\n", answer.location);
+  if (answer.location.size() > 0) {
+    head.append("Location: ");
+    head.append(answer.location.view());
+    head.append("\r\n");
+  }
   if (answer.pprof_error) head.append("X-Go-Pprof: 1\r\n");
   if (answer.status == 401) head.append("WWW-Authenticate: Bearer\r\n");
   if (answer.status == 405) head.append("Allow: GET, HEAD, POST\r\n");

@@ -23,8 +23,8 @@ inline constexpr int64_t kAnswerMs = 10'000;
 struct HttpAnswer {
   int status = 200;
   const char* content_type = "text/plain; charset=utf-8";
-  char file_name[64] = "";  // for Content-Disposition; "": none
-  const char* location = nullptr;
+  char file_name[64] = "";   // for Content-Disposition; "": none
+  ByteBuffer location;       // empty: none
   bool pprof_error = false;  // X-Go-Pprof: 1
   ByteBuffer body;
 };

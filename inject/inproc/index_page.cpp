@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "inject/inproc/access.h"
 #include "inject/inproc/collect.h"
 #include "inject/inproc/cpu_profiler.h"
 #include "inject/inproc/label_table.h"
@@ -52,26 +53,51 @@ void escaped(std::string_view text, ByteBuffer& out) {
   }
 }
 
+// The token that the page was asked for with, as the links carry it on; empty: there was none.
+struct TokenQuery {
+  char text[3 * kMaxTokenBytes + 8] =
+      "";  // "token=…", with nothing in it that HTML or a shell knows
+};
+
+void token_of(const HttpRequest& request, TokenQuery& out) {
+  char token[kMaxTokenBytes];
+  if (!query_value(request.query, "token", token, sizeof token)) return;
+  char* to = out.text + snprintf(out.text, sizeof out.text, "token=");
+  for (const char* c = token; *c != 0; ++c) {
+    bool plain = (*c >= '0' && *c <= '9') || (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z');
+    to += snprintf(to, 4, plain ? "%c" : "%%%02X", static_cast<unsigned char>(*c));
+  }
+}
+
+struct Link {
+  const char *page, *query, *text;
+};
+
+void write_link(const Link& link, const TokenQuery& token, ByteBuffer& out) {
+  bool both = link.query[0] != 0 && token.text[0] != 0;
+  bool any = link.query[0] != 0 || token.text[0] != 0;
+  out.print("<a href=\"%s%s%s%s%s\">%s</a>", link.page, any ? "?" : "", link.query,
+            both ? "&amp;" : "", token.text, link.text);
+}
+
 struct Row {
   const char* name;
+  const char* query;
   const char* says;
   bool text;  // has a debug=1 view
 };
 constexpr Row kRows[] = {
-    {"allocs", "All allocations since sampling began, by call site.", true},
-    {"block", "Waits for locks, conditions and semaphores, by who waited.", true},
-    {"cmdline", "The command line.", false},
-    {"goroutine",
-     "The stacks of all threads now. (<a href=\"goroutine?debug=2\">every thread with its "
-     "name</a>)",
-     true},
-    {"heap", "What lives on the heap now, by who allocated it.", true},
-    {"mutex", "Waits for mutexes and reader-writer locks, by who waited.", true},
-    {"profile", "CPU time by stack. Runs for <code>seconds</code> (30), at <code>hz</code> (100).",
-     false},
-    {"symbol", "Names of addresses, for tools.", false},
-    {"threadcreate", "Where threads were created.", true},
-    {"trace",
+    {"allocs", "", "All allocations since sampling began, by call site.", true},
+    {"block", "", "Waits for locks, conditions and semaphores, by who waited.", true},
+    {"cmdline", "", "The command line.", false},
+    {"goroutine", "", "The stacks of all threads now.", true},
+    {"heap", "", "What lives on the heap now, by who allocated it.", true},
+    {"mutex", "", "Waits for mutexes and reader-writer locks, by who waited.", true},
+    {"profile", "seconds=5",
+     "CPU time by stack. Runs for <code>seconds</code> (30), at <code>hz</code> (100).", false},
+    {"symbol", "", "Names of addresses, for tools.", false},
+    {"threadcreate", "", "Where threads were created.", true},
+    {"trace", "seconds=1",
      "A timeline of what threads did, for ui.perfetto.dev. Runs for <code>seconds</code> (1).",
      false},
 };
@@ -145,24 +171,26 @@ void write_head(ByteBuffer& out) {
   out.append("</p>\n");
 }
 
-void write_commands(std::string_view host, ByteBuffer& out) {
-  constexpr const char* kCommands[] = {
-      "go tool pprof -http=: 'http://%H/debug/pprof/profile?seconds=5'",
-      "go tool pprof http://%H/debug/pprof/heap",
-      "curl -s 'http://%H/debug/pprof/goroutine?debug=2'",
-      "curl -so trace.json 'http://%H/debug/pprof/trace?seconds=2'",
-      "google-pprof --text --seconds=5 http://%H/pprof/profile"};
+void write_commands(std::string_view host, const TokenQuery& token, ByteBuffer& out) {
+  struct Command {
+    const char *begin, *page;
+  };
+  constexpr Command kCommands[] = {{"go tool pprof -http=:", "profile?seconds=5"},
+                                   {"go tool pprof", "heap"},
+                                   {"curl -s", "goroutine?debug=2"},
+                                   {"curl -so trace.json", "trace?seconds=2"}};
   out.append("<h2>From a shell</h2>\n<pre>");
-  for (const char* command : kCommands) {
-    for (const char* c = command; *c != 0; ++c) {
-      if (c[0] == '%' && c[1] == 'H') {
-        escaped(host, out);
-        ++c;
-      } else {
-        escaped({c, 1}, out);
-      }
-    }
-    out.append("\n");
+  for (const Command& command : kCommands) {
+    out.print("%s 'http://", command.begin);
+    escaped(host, out);
+    const char* join = std::strchr(command.page, '?') != nullptr ? "&amp;" : "?";
+    out.print("/debug/pprof/%s%s%s'\n", command.page, token.text[0] == 0 ? "" : join, token.text);
+  }
+  // It asks for pages by their names alone: none with a token.
+  if (token.text[0] == 0) {
+    out.append("google-pprof --text --seconds=5 http://");
+    escaped(host, out);
+    out.append("/pprof/profile\n");
   }
   out.append(
       "</pre>\n<p>Kept profiles take <code>?seconds=N</code> too: what changed in those "
@@ -172,23 +200,31 @@ void write_commands(std::string_view host, ByteBuffer& out) {
 }  // namespace
 
 void write_index_page(const HttpRequest& request, ByteBuffer& out) {
+  TokenQuery token;
+  token_of(request, token);
   out.append(kStyle);
   write_head(out);
   out.append("<h2>Profiles</h2>\n<table><tr><th>profile</th><th>now</th><th></th><th></th></tr>\n");
   for (const Row& row : kRows) {
     char now[48];
     now_text(row.name, now);
-    bool runs = std::strcmp(row.name, "profile") == 0 || std::strcmp(row.name, "trace") == 0;
-    out.print("<tr><td><a href=\"%s%s\">%s</a></td><td class=\"now\">", row.name,
-              runs ? (row.name[0] == 'p' ? "?seconds=5" : "?seconds=1") : "", row.name);
+    out.append("<tr><td>");
+    write_link({row.name, row.query, row.name}, token, out);
+    out.append("</td><td class=\"now\">");
     escaped(now, out);
     out.append("</td><td>");
-    if (row.text) out.print("<a href=\"%s?debug=1\">text</a>", row.name);
-    out.print("</td><td>%s</td></tr>\n", row.says);
+    if (row.text) write_link({row.name, "debug=1", "text"}, token, out);
+    out.print("</td><td>%s", row.says);
+    if (std::strcmp(row.name, "goroutine") == 0) {
+      out.append(" (");
+      write_link({row.name, "debug=2", "every thread with its name"}, token, out);
+      out.append(")");
+    }
+    out.append("</td></tr>\n");
   }
   out.append("</table>\n");
   std::string_view host = request.host.empty() ? std::string_view("127.0.0.1:8070") : request.host;
-  write_commands(host, out);
+  write_commands(host, token, out);
   out.append("</body></html>\n");
 }
 

@@ -5,13 +5,16 @@ Sampled numbers are compared by what must dominate, never by exact shares.
 import concurrent.futures
 import contextlib
 import gzip
+import html
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import time
+import urllib.parse
 
 from support import (PLAIN, SCRATCH, TESTS, WORKLOAD, check, workload, get, go_pprof, google_pprof, poll_for,
                      thread_names, preloaded, run_case)
@@ -195,7 +198,9 @@ def case_token_and_unix():
         check(get(port, "/debug/pprof/cmdline")[0] == 401)
         check(get(port, "/debug/pprof/cmdline", headers={"Authorization": "Bearer wrong"})[0] == 401)
         check(get(port, "/debug/pprof/cmdline", headers={"Authorization": "Bearer s3cret"})[0] == 200)
+        check(get(port, "/debug/pprof/cmdline", headers={"Authorization": "bearer s3cret"})[0] == 200)
         check(get(port, "/debug/pprof/cmdline?token=s3cret")[0] == 200)
+    token_goes_along()
     path = os.path.join(SCRATCH, "socket")
     with workload(address="unix:" + path):
         check(os.stat(path).st_mode & 0o777 == 0o600)
@@ -206,6 +211,27 @@ def case_token_and_unix():
                 check(connection.recv(12) == b"HTTP/1.1 200")
     with workload(address="unix:" + path):  # left behind by the killed one, and taken over
         pass
+
+
+def token_goes_along():
+    """Whoever opens the page with a token can follow its links, and its redirects."""
+    token = "a&b \"<'%é+"
+    asked = "token=" + urllib.parse.quote(token)
+    with workload(environment={"ASSAY_TOKEN": token}) as (_, port):
+        for path in ("/", "/debug/pprof", "/debug/", "/pprof/"):
+            status, headers, _ = get(port, f"{path}?{asked}")
+            check(status == 301 and headers["Location"] == "/debug/pprof/?" + asked, path, status, headers)
+        status, _, body = get(port, "/debug/pprof/?" + asked)
+        links = [html.unescape(link) for link in re.findall(r'href="([^"]*)"', body.decode())]
+        check(status == 200 and len(links) == 17, status, links)
+        for link in links:
+            check(get(port, "/debug/pprof/" + link)[0] == 200, link)
+        commands = re.findall(r"'http://[^/']*(/[^']*)'", html.unescape(body.decode()))
+        check(len(commands) == 4, commands)
+        check(get(port, commands[2])[0] == 200, commands)
+        # A line end in a query is in no answer's head.
+        answer = raw(port, b"GET /?" + asked.encode() + b"&a\rb\nX-Mine:1 HTTP/1.1\r\n\r\n")
+        check(b"301" in answer and b"abX-Mine:1\r\n" in answer, answer)
 
 
 def case_waits_are_left_alone():
