@@ -203,4 +203,8 @@ std::string why_skipped() {
   return tried.exit_code == 0 ? "" : "skipped: no capture is possible here: " + tried.err;
 }
 
+std::string why_not_attached() {
+  return geteuid() == 0 ? "" : "skipped: needs root, to attach to another process";
+}
+
 }  // namespace assay::kernel_test

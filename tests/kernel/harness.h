@@ -67,7 +67,9 @@ struct Census {
 };
 Census census(const std::string& run_path, const std::vector<Truth>& truths);
 
-// Why tests that need the kernel's events cannot run here; empty when they can.
+// Why tests that need the kernel's events cannot run here; empty when they can. And those that
+// attach.
 std::string why_skipped();
+std::string why_not_attached();
 
 }  // namespace assay::kernel_test
