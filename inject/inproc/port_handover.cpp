@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "inject/inproc/endpoints.h"
@@ -18,18 +19,32 @@ namespace {
 
 constexpr int kAskMs = 500;
 
-bool waits_for_a_child(int tid) {
+Occupation occupation_of(int tid) {
   SleepingThread thread;
-  if (!find_sleeping_thread(tid, thread)) return false;
+  if (!find_sleeping_thread(tid, thread)) return Occupation::works;
   switch (thread.call) {
     case SYS_wait4:
     case SYS_waitid:
     case SYS_rt_sigsuspend:
     case SYS_rt_sigtimedwait:
-      return true;
+      return Occupation::waits;
+    case SYS_read:
+    case SYS_splice:
+      return thread.first_argument == STDIN_FILENO ? Occupation::reads : Occupation::works;
+#ifdef SYS_pause
+    case SYS_pause:
+#endif
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep:
+      return Occupation::sleeps;
     default:
-      return false;
+      return Occupation::works;
   }
+}
+
+bool has_children() {
+  siginfo_t none{};
+  return waitid(P_ALL, 0, &none, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
 }
 
 bool is_ready(int fd, short events) {
@@ -39,33 +54,42 @@ bool is_ready(int fd, short events) {
 
 }  // namespace
 
-bool host_only_waits() {
+Occupation host_occupation() {
   struct Count {
     int threads = 0, waiting = 0;
+    Occupation last = Occupation::works;
   } count;
   bool listed = for_each_thread(
       [](int tid, void* given) {
         if (is_own_thread(tid)) return;
         auto& counted = *static_cast<Count*>(given);
         ++counted.threads;
-        counted.waiting += waits_for_a_child(tid);
+        counted.last = occupation_of(tid);
+        counted.waiting += counted.last == Occupation::waits;
       },
       &count);
-  return listed && count.threads > 0 && count.waiting == count.threads;
+  if (!listed || count.threads == 0) return Occupation::works;
+  if (count.waiting == count.threads) return Occupation::waits;
+  return count.threads == 1 && !has_children() ? count.last : Occupation::works;
 }
 
 void answer_handover(HttpExchange& exchange, const char* secret, void (*give_up)()) {
   if (secret[0] == 0 || exchange.request.method != "POST" || exchange.request.body != secret)
     return answer_error(exchange, 404, "404 page not found");
-  if (!host_only_waits()) return answer_error(exchange, 409, "this program has work of its own");
+  int64_t asker = 0;
+  query_number(exchange.request, "occupation", asker);
+  Occupation own = host_occupation();
+  if (own != Occupation::waits && static_cast<int64_t>(own) >= asker)
+    return answer_error(exchange, 409, "this program has work of its own");
   exchange.answer.body.append("the address is free in a moment\n");
   give_up();
 }
 
-bool ask_for_port(const char* address, const char* secret, const char* token) {
+bool ask_for_port(const char* address, const char* secret, const char* token,
+                  Occupation occupation) {
   ByteBuffer request;
-  request.print("POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %zu\r\n", kHandoverPath,
-                std::strlen(secret));
+  request.print("POST %s?occupation=%d HTTP/1.1\r\nHost: localhost\r\nContent-Length: %zu\r\n",
+                kHandoverPath, static_cast<int>(occupation), std::strlen(secret));
   if (token != nullptr && token[0] != 0) request.print("Authorization: Bearer %s\r\n", token);
   request.print("\r\n%s", secret);
   int fd = connect_at(address);

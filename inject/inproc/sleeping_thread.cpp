@@ -29,7 +29,9 @@ uintptr_t last_number(char* text) {
 bool parse(char* text, SleepingThread& out) {
   out.pc = last_number(text);
   out.sp = last_number(text);
-  out.call = std::strtol(text, nullptr, 10);
+  char* arguments = nullptr;
+  out.call = std::strtol(text, &arguments, 10);
+  out.first_argument = std::strtoull(arguments, nullptr, 16);
   return out.pc != 0 && out.sp != 0;
 }
 

@@ -18,6 +18,7 @@ namespace assay::inproc {
 struct SleepingThread {
   int tid = 0;
   long call = -1;  // the system call it is in; -1: none (a page fault)
+  uint64_t first_argument = 0;
   uintptr_t pc = 0, sp = 0;
 
   // A call that ends at any signal, whatever its handler asked for, and by whose end programs know

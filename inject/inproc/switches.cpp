@@ -60,9 +60,13 @@ bool try_to_serve() {
 // Asks who has it, a moment apart and then longer: a parent may not have come to its wait yet.
 int64_t want_port() {
   constexpr int kMaxAttempts = 9;
+  constexpr int kUnknownAttempts = 3;  // a program that has just begun may yet turn out to wait
   constexpr int64_t kFirstPauseMs = 20;
-  ask_for_port(http_address, mark.secret, secure_getenv("ASSAY_TOKEN"));
-  return attempts < kMaxAttempts ? kFirstPauseMs << attempts++ : kNever;
+  Occupation occupation = attempts < kUnknownAttempts ? Occupation::waits : host_occupation();
+  bool is_given = ask_for_port(http_address, mark.secret, secure_getenv("ASSAY_TOKEN"), occupation);
+  if (attempts >= kMaxAttempts) return kNever;
+  int64_t pause_ms = kFirstPauseMs << attempts++;
+  return is_given ? kFirstPauseMs : pause_ms;
 }
 
 int64_t expect_port() {

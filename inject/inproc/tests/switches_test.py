@@ -148,6 +148,7 @@ def case_wrappers():
         finally:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+    beside_others(server)
     # Taken back when the child is gone, and lent again.
     process, port = preloaded(["sh", "-c", f"{PLAIN} --seconds 0.2; read line; {server}; true"], start_new_session=True)
     try:
@@ -174,6 +175,22 @@ def case_wrappers():
                    env={**os.environ, "LD_PRELOAD": LIBRARY, "CPUPROFILE": base})
     check(glob.glob(base + "*") == [base], glob.glob(base + "*"))
     check("burn_cpu" in google_pprof(PLAIN, base))
+
+
+def beside_others(server):
+    """In a pipe, or beside programs that sleep, it is the one that works, whoever was first."""
+    alone = f"{sys.executable} -c 'while True: pass'"  # with one thread, as filters have
+    for command, name in ((f"{server} | cat", PLAIN), (f"{server} | tee {SCRATCH}/log", PLAIN),
+                          (f"cat | {server} | cat | cat", PLAIN), (f"sleep 80 & {server}", PLAIN),
+                          (f"sleep 80 & sleep 0.3; {server}", PLAIN), (f"(sleep 0.3; {alone}) | cat", sys.executable)):
+        process, port = preloaded(["sh", "-c", command], start_new_session=True)
+        try:
+            until(f"the program that works of {command}", lambda: serving(port)[0] == name)
+            time.sleep(0.5)
+            check(serving(port)[0] == name, "and it keeps the address")
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def case_preload_redis():
