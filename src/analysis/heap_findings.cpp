@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include <fmt/format.h>
 
@@ -84,6 +85,18 @@ void find_leaks(const HeapSummary& heap, std::vector<Diagnosis>& out) {
   }
 }
 
+// The least that was alive in one quarter of the window. A heap that rises and falls again has a
+// floor that stays.
+double floor_of(const HeapSummary& heap, size_t quarter) {
+  size_t points = heap.timeline.size();
+  auto begin = heap.timeline.begin() + static_cast<ptrdiff_t>(points * quarter / 4);
+  auto end = heap.timeline.begin() + static_cast<ptrdiff_t>(points * (quarter + 1) / 4);
+  return std::min_element(
+             begin, end,
+             [](const HeapPoint& a, const HeapPoint& b) { return a.live_bytes < b.live_bytes; })
+      ->live_bytes;
+}
+
 void find_growth(const HeapSummary& heap, std::vector<Diagnosis>& out) {
   if (heap.timeline.size() < 4 || heap.live.bytes <= 0) return;
   double first = heap.timeline[heap.timeline.size() / 4].live_bytes;
@@ -91,8 +104,10 @@ void find_growth(const HeapSummary& heap, std::vector<Diagnosis>& out) {
   double grown = last - first;
   // One that has levelled off was warming up: the last quarter must still have its part.
   double late = last - heap.timeline[heap.timeline.size() * 3 / 4].live_bytes;
-  bool is_certain =
-      grown > heap.live.bytes_error && grown > kGrowthShare * last && late > kLateGrowth * grown;
+  bool rises = floor_of(heap, 1) < floor_of(heap, 2) && floor_of(heap, 2) < floor_of(heap, 3);
+  // A difference has the errors of both its sides.
+  bool is_certain = rises && grown > std::numbers::sqrt2 * heap.live.bytes_error &&
+                    grown > kGrowthShare * last && late > kLateGrowth * grown;
   bool is_told =
       std::any_of(out.begin(), out.end(), [](const Diagnosis& f) { return f.id == "heap-leak"; });
   if (!is_certain || is_told || heap.sites.empty()) return;

@@ -40,5 +40,9 @@ TEST(HeapGrowth, IsNotToldOfOneThatLevelledOff) {
   EXPECT_FALSE(tells_growth({1e6, 2e6, 3e6, 8e6, 9e6, 8.5e6, 8.3e6, 8e6}));
 }
 
+TEST(HeapGrowth, IsNotToldOfOneThatRisesAndFalls) {
+  EXPECT_FALSE(tells_growth({2e6, 6e6, 2e6, 6e6, 2e6, 6e6, 2e6, 6e6}));
+}
+
 }  // namespace
 }  // namespace assay::analysis

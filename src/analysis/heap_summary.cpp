@@ -71,11 +71,12 @@ struct SiteSums {
   std::vector<std::pair<int64_t, double>> lifetimes;  // with their weights in bytes
   std::vector<double> growth;
   model::StackId heaviest;
-  double heaviest_bytes = 0, heaviest_live = 0;
+  std::pair<double, double> heaviest_weight;
 };
 
 struct StackSums {
   Sum live, allocated;
+  double held = 0;  // of `live`: old enough to be suspect, or all of it where there are no times
   uint32_t site = 0;
   // What lives was allocated, but for profiles that do not tell of what was.
   double weight() const { return std::max(live.bytes, allocated.bytes); }
@@ -112,6 +113,7 @@ class Summariser {
   std::vector<SiteSums> sites_;
   std::unordered_map<uint32_t, Sum> by_thread_;
   Sum live_, allocated_;
+  double rate_weight_ = 0;  // rates times the bytes that were sampled with them
   HeapSummary out_;
 };
 
@@ -166,13 +168,7 @@ void Summariser::add(const model::HeapSum& sum) {
   for (Sum* all : {&allocated_, &stack.allocated, &site.allocated, &by_thread_[sum.thread.value]})
     all->add(sum.bytes, sum.objects, sum.rate_bytes);
   site.freed_bytes += static_cast<double>(std::max<int64_t>(0, sum.bytes - sum.live_bytes));
-  // Who holds most is shown, else who allocates most.
-  bool holds = stack.live.bytes > site.heaviest_live;
-  bool takes = site.heaviest_live == 0 && stack.allocated.bytes > site.heaviest_bytes;
-  if (!holds && !takes) return;
-  site.heaviest = sum.stack;
-  site.heaviest_live = stack.live.bytes;
-  site.heaviest_bytes = stack.allocated.bytes;
+  stack.held = stack.live.bytes;
 }
 
 // The snapshots that were asked for, or quarters of the window.
@@ -232,16 +228,16 @@ void Summariser::add(const Event& event) {
   stack.allocated.add(event);
   site.allocated.add(event);
   by_thread_[event.thread].add(event);
-  if (stack.allocated.bytes > site.heaviest_bytes) {
-    site.heaviest_bytes = stack.allocated.bytes;
-    site.heaviest = event.stack;
-  }
+  rate_weight_ += event.size / event.chance * static_cast<double>(event.rate);
   TimeNs window_end = info_.window_begin_ns + out_.window_ns;
   if (event.end > window_end) {
     live_.add(event);
     stack.live.add(event);
     site.live.add(event);
-    if (window_end - event.begin >= out_.young_ns) site.old.add(event);
+    if (window_end - event.begin >= out_.young_ns) {
+      site.old.add(event);
+      stack.held += event.size / event.chance;
+    }
   } else {
     double bytes = event.size / event.chance;
     site.freed_bytes += bytes;
@@ -359,8 +355,16 @@ Result<HeapSummary> Summariser::summarise(size_t most_sites) {
   }
   out_.live = live_.amount();
   out_.allocated = allocated_.amount();
+  if (allocated_.bytes > 0) out_.mean_rate_bytes = rate_weight_ / allocated_.bytes;
   double whole = 0;
   for (const auto& [stack, sums] : stacks_) {
+    // Who holds most is shown, else who allocates most.
+    std::pair weight(sums.held, sums.allocated.bytes);
+    SiteSums& site = sites_[sums.site];
+    if (weight > site.heaviest_weight) {
+      site.heaviest_weight = weight;
+      site.heaviest = stack;
+    }
     out_.stacks.push_back({stack, sums.live.amount(), sums.allocated.amount()});
     bool complete = tree_.path_of(stack) != 0 && tree_.end_of(stack) == model::StackEnd::complete;
     whole += sums.weight();

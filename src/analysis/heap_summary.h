@@ -43,7 +43,8 @@ struct HeapSite {
   std::vector<double> growth;  // live bytes at each time of HeapSummary::marks
   bool leaks = false;          // grew at every mark, keeps most of it, and old enough
   double growth_bytes_per_s = 0;
-  std::vector<FrameText> frames;  // of its heaviest stack, leaf first, from the site on
+  // Leaf first, from the site on: of the stack that holds most for long, else allocates most.
+  std::vector<FrameText> frames;
 };
 
 struct HeapThread {
@@ -70,7 +71,8 @@ struct HeapSummary {
   bool live_known = true;  // else `live` is empty everywhere
   bool freed_known = true;  // else `allocated` is empty everywhere
   int64_t window_ns = 0;
-  uint64_t rate_bytes = 0;  // mean bytes between samples, as most samples had it
+  uint64_t rate_bytes = 0;     // mean bytes between samples, as most samples had it
+  double mean_rate_bytes = 0;  // the same, as the average byte had it; 0: not known
   HeapAmount live, allocated;
   double peak_bytes = 0;
   TimeNs peak_ns = 0;               // since the window began

@@ -8,6 +8,7 @@
 #include "analysis/allocation_frames.h"
 #include "analysis/analyse.h"
 #include "analysis/fake_run.h"
+#include "analysis/heap_leaks.h"
 
 namespace assay::analysis {
 namespace {
@@ -179,6 +180,25 @@ TEST_F(HeapSummaryTest, FindingsNameTheLine) {
   for (const Diagnosis& finding : report->findings) where[finding.id] = finding.where.symbol;
   EXPECT_EQ(where["heap-leak"], "leaks");
   EXPECT_EQ(where["heap-churn"], "churns");
+}
+
+// As an interpreter's: all goes through one function, which frees most of what it takes.
+TEST_F(HeapSummaryTest, GrowthOfASharedSiteNamesTheStackThatHolds) {
+  model::StackId kept = run_.stack({"main", "keeps", "object_malloc", "malloc"}),
+                 freed = run_.stack({"main", "frees", "object_malloc", "malloc"});
+  for (int i = 0; i < 1000; ++i) {
+    TimeNs at = kSecond / 100 * i;
+    run_.add_alloc(thread_, kept, at, 100'000, 1000);
+    run_.add_alloc(thread_, freed, at, 900'000, 2000, at + kSecond / 1000);
+  }
+  auto report = analyse(run_, {});
+  ASSERT_TRUE(report);
+  const HeapSite& shared = site(report->heap, "object_malloc");
+  EXPECT_FALSE(shared.leaks);
+  ASSERT_GE(shared.frames.size(), 2u);
+  EXPECT_EQ(shared.frames[1].function, "keeps");
+  EXPECT_NEAR(report->heap.mean_rate_bytes, 0.1 * 1000 + 0.9 * 2000, 1);
+  EXPECT_EQ(judge_leaks(*report, {}).answer, LeakAnswer::suspected);
 }
 
 TEST_F(HeapSummaryTest, AQuietHeapHasNoFinding) {

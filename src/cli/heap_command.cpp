@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "analysis/heap_leaks.h"
 #include "base/units.h"
 #include "cli/capture_flags.h"
 #include "cli/commands.h"
@@ -112,7 +113,7 @@ class HeapCommand final : public Command {
           "{} ended before its heap could be looked at: nothing was sampled, and there is no run "
           "file\n",
           options_.target.command.front());
-    } else if (outcome.allocations == 0 && !flags_.quiet()) {
+    } else if (outcome.allocations == 0 && !flags_.quiet() && !leaks_) {
       say(stderr,
           "nothing was sampled: the target allocated little or nothing in that time (one sample is "
           "taken per {} on average)\n  try: --rate {}, a longer --for, or some load on it\n",
@@ -130,19 +131,29 @@ class HeapCommand final : public Command {
     if (outcome.ended_at_once) return leaks_ ? kFailed : ended;
     if (outcome.write_error) print_error(*outcome.write_error);
     int told = kDone;
-    if (leaks_ || !flags_.quiet()) told = show_report(ended);
+    if (leaks_ || !flags_.quiet()) told = show_report(outcome, ended);
     if (!flags_.quiet()) flags_.show_end(options_.output, outcome.holds);
     if (outcome.write_error) return kFailed;
     return leaks_ || ended == kDone ? told : ended;
   }
 
-  int show_report(int ended) {
+  int show_report(const session::HeapOutcome& outcome, int ended) {
     auto report = flags_.conclude(options_.output, leaks_ ? leaks_text : whole_report);
     if (!report) return print_error(report.error());
     if (!leaks_) return kDone;
-    bool any = std::any_of(report->heap.sites.begin(), report->heap.sites.end(),
-                           [](const analysis::HeapSite& site) { return site.leaks; });
-    return any ? kLeaks : ended != kDone ? kCommandFailed : kDone;
+    analysis::LeakCircumstances circumstances;
+    circumstances.asked_rate_bytes = options_.sampling.rate_bytes;
+    circumstances.target_ended =
+        options_.target.command.empty() && outcome.info.end_reason == "target exited";
+    analysis::LeakVerdict verdict = analysis::judge_leaks(*report, circumstances);
+    if (verdict.answer == analysis::LeakAnswer::suspected) return kLeaks;
+    if (verdict.answer == analysis::LeakAnswer::unknown) {
+      if (!flags_.quiet())
+        say(stderr, "whether it leaks could not be told: {}\n  try: {}\n", verdict.reason,
+            verdict.remedy);
+      return kFailed;
+    }
+    return ended != kDone ? kCommandFailed : kDone;
   }
 
   CaptureFlags flags_;

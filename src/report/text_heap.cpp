@@ -110,6 +110,18 @@ void write_heap(const analysis::Report& report, TextPage& page) {
 
 void write_heap_leaks(const analysis::Report& report, TextPage& page) {
   write_leaks(report.heap, page);
+  for (const analysis::Diagnosis& finding : report.findings) {
+    if (finding.id != "heap-growth") continue;
+    page.paragraph("  ! ", fmt::format("{}: {}", finding.title, finding.evidence.front().text), 4);
+    page.stack(finding.evidence.front().frames, kStackLines);
+  }
+  const analysis::HeapSummary& heap = report.heap;
+  if (heap.allocated.samples > 0)
+    page.paragraph("  ",
+                   fmt::format("{} samples in {}, one per {} on average",
+                               count_text(static_cast<double>(heap.allocated.samples)),
+                               format_duration(heap.window_ns), bytes_text(heap.mean_rate_bytes)),
+                   2);
 }
 
 }  // namespace assay::report
