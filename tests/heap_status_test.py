@@ -7,6 +7,7 @@ Exits 77 (skipped), saying why, where the heap sampler cannot be loaded into a c
 
 import json
 import os
+import subprocess
 import sys
 import tempfile
 
@@ -40,6 +41,22 @@ def leaks(directory, kind, status, *more):
     return done
 
 
+def attached_to_one_that_ends(directory):
+    """A program that lives for two seconds more, attached to for ten."""
+    with subprocess.Popen([sys.executable, "-c", PROGRAM.replace("1.5", "2"), "steady", "0"],
+                          stdout=subprocess.PIPE) as target:
+        target.stdout.readline()
+        path = os.path.join(directory, "ended.assay")
+        done = run("heap", "--leaks", "--json", "--rate", "16k", "--pid", str(target.pid), "--for", "10s", "-o", path)
+    if not os.path.exists(path):
+        print("not tried, attaching: ", done.stderr)
+        return
+    check("--leaks of a target that ended cannot be told",
+          done.returncode == 1 and "the target ended" in done.stderr, f"{done.returncode}\n{done.stderr}")
+    window = json.loads(done.stdout)["heap"]["window_ns"] / 1e9
+    check("the window ends with the target", window < 2.2, window)
+
+
 def json_alone(done):
     try:
         return isinstance(json.loads(done.stdout), dict) and "words of the command" in done.stderr
@@ -64,6 +81,7 @@ def main():
             check("the command's own status is said", status == 0 or f"exit status {status}" in done.stderr, done.stderr)
         done = leaks(directory, "leak", 0, "--quiet")
         check("--quiet keeps the answer", done.returncode == 3 and done.stderr == "", done.stderr)
+        attached_to_one_that_ends(directory)
         done = run("stat", "--json", "--no-syscalls", "--", "echo", "words of the command")
         check("stat: JSON alone", json_alone(done), done.stdout + done.stderr)
     return outcome()

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "capture/heap/injection_plan.h"
+#include "session/life_watch.h"
 #include "session/periodic_flush.h"
 #include "session/stages.h"
 
@@ -33,6 +34,7 @@ class HeapSession {
   Result<void> open_run();
   void build_stages();
   std::string read_until_end();
+  bool target_is_gone(TimeNs now);
   Result<HeapOutcome> finish(const std::string& reason);
   void show(const char* phase);
 
@@ -49,6 +51,7 @@ class HeapSession {
   std::unique_ptr<Stages> stages_;
   HotSource hot_source_;
   HeapCapture heap_;
+  LifeWatch lives_;
   std::unique_ptr<PeriodicFlush> flush_;
   std::atomic<TimeNs> complete_until_{0};
 };
@@ -164,6 +167,17 @@ void HeapSession::build_stages() {
   stages_->processes.write_new_facts();
 }
 
+bool HeapSession::target_is_gone(TimeNs now) {
+  if (launched_ && !launched_exit_) launched_exit_ = launched_->poll();
+  target::Tracker& tracker = stages_->tracker;
+  if (tracker.process_count() == 0 || (launched_exit_ && tracker.process_count() <= 1)) return true;
+  lives_.follow(tracker.pids());
+  if (!lives_.all_ended()) return false;
+  tracker.resync(now);  // children that nobody has seen yet
+  lives_.follow(tracker.pids());
+  return lives_.all_ended();
+}
+
 std::string HeapSession::read_until_end() {
   TimeNs deadline =
       options_.duration_ns > 0 ? info_.window_begin_ns + options_.duration_ns : INT64_MAX;
@@ -175,25 +189,23 @@ std::string HeapSession::read_until_end() {
     if (now >= deadline) return "time";
     if (stop_) return "interrupted";
     if (flush_->error()) return "write failed";
-    if (launched_ && !launched_exit_) launched_exit_ = launched_->poll();
     if (now >= next_resync) {
       next_resync = now + kResyncNs;
       stages_->tracker.resync(now);
       stages_->processes.write_new_facts();
     }
-    bool is_gone = stages_->tracker.process_count() == 0 ||
-                   (launched_exit_ && stages_->tracker.process_count() <= 1);
-    if (is_gone) return "target exited";
+    if (target_is_gone(now)) return "target exited";
     if (now >= next_show) {
       next_show = now + kShowNs;
       show("sampling");
     }
-    usleep(static_cast<useconds_t>(std::min(kTickNs, deadline - now) / 1000 + 1));
+    lives_.wait(std::min(kTickNs, deadline - now));
   }
 }
 
 Result<HeapOutcome> HeapSession::finish(const std::string& reason) {
-  info_.window_end_ns = monotonic_ns();
+  // What is divided by the window's length happened while the target lived.
+  info_.window_end_ns = lives_.all_ended() ? lives_.last_end() : monotonic_ns();
   heap_.end(info_.window_end_ns);
   info_.end_reason = reason;
   info_.finished = true;
