@@ -117,13 +117,16 @@ int64_t scan() {
 
 // Where a thread ends, by return, pthread_exit or cancellation: the destructor of this key.
 pthread_key_t end_key;
-bool have_end_key;  // guarded by session_lock while it is made
+std::atomic<int64_t> ended_unseen_ns;  // of threads that ended with the signal blocked
+bool have_end_key;                     // guarded by session_lock while it is made
 
 void end_thread(void*) {
   if (!cpu_profile_runs()) return;
   sigset_t blocked;
   pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
-  leave_young_thread(sigismember(&blocked, session.plan.signal) == 1);
+  bool is_blocked = sigismember(&blocked, session.plan.signal) == 1;
+  if (!leave_young_thread(is_blocked) && is_blocked)
+    ended_unseen_ns.fetch_add(timers.unseen_ns(current_tid()), std::memory_order_relaxed);
   timers.uncover(current_tid());
 }
 
@@ -164,6 +167,7 @@ void on_cpu_timer(const siginfo_t& info, const void* context) {
   in_flight.fetch_add(1);
   SampleTable* table = target.load();
   int64_t count = table == nullptr ? 0 : samples_due(*table, info);
+  if (table != nullptr) note_thread_seen();
   if (count > 0) take_samples(*table, count, context);
   in_flight.fetch_sub(1);
 }
@@ -183,6 +187,7 @@ const char* start_cpu_profile(const CpuPlan& plan) {
   target_period_ns = session.period_ns;
   most_samples = std::max(kMinMostSamples, kMaxTicks * kernel_tick_ns() / session.period_ns);
   target_events = plan.events ? session.event_room : nullptr;
+  ended_unseen_ns = 0;
   start_young_threads(session.period_ns);
   target.store(&session.table);
   if (!timers.start({session.plan.signal, session.period_ns, plan.wall_clock})) {
@@ -202,6 +207,7 @@ bool stop_cpu_profile(CpuResult& result) {
   // In this order: a handler may set its thread's timer anew, which must not be another's by then.
   target.store(nullptr);
   drain();
+  int64_t unseen_ns = timers.unseen_ns() + ended_unseen_ns.load() + unseen_young_ns();
   timers.stop();
   phase = Phase::stopped;
   result.table = &session.table;
@@ -211,8 +217,7 @@ bool stop_cpu_profile(CpuResult& result) {
   result.period_ns = session.period_ns;
   result.time_ns = session.time_ns;
   result.duration_ns = monotonic_ns() - session.start_ns;
-  result.lost =
-      session.table.dropped() + static_cast<uint64_t>(unseen_young_ns() / session.period_ns);
+  result.lost = session.table.dropped() + static_cast<uint64_t>(unseen_ns / session.period_ns);
   result.signal = session.plan.signal;
   return true;
 }

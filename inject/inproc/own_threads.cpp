@@ -2,7 +2,9 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -10,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "inject/inproc/byte_buffer.h"
 #include "inject/inproc/real_functions.h"
 
 namespace assay::inproc {
@@ -61,6 +64,20 @@ Start* take_start() {
 
 int current_tid() {
   return static_cast<int>(syscall(SYS_gettid));
+}
+
+bool status_blocks(const char* status, int signal) {
+  const char* mask = std::strstr(status, "\nSigBlk:\t");
+  return mask != nullptr && (std::strtoull(mask + 9, nullptr, 16) >> (signal - 1) & 1) != 0;
+}
+
+bool thread_blocks(int tid, int signal) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/self/task/%d/status", tid);
+  ByteBuffer text;
+  if (!read_whole_file(path, text)) return false;
+  text.append("", 1);
+  return status_blocks(text.data(), signal);
 }
 
 bool start_own_thread(const char* name, void (*body)(void*), void* argument) {

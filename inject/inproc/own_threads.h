@@ -13,6 +13,12 @@ void forget_own_threads();  // in a forked child: they did not come along
 
 int current_tid();
 
+// Whether a thread of this process blocks the signal; false for one that is gone. Not
+// async-signal-safe.
+bool thread_blocks(int tid, int signal);
+// The same of the text of /proc/self/task/TID/status.
+bool status_blocks(const char* status, int signal);
+
 // Calls `visit` with the id of every thread of this process. Not async-signal-safe. False: no
 // /proc.
 bool for_each_thread(void (*visit)(int tid, void* argument), void* argument);

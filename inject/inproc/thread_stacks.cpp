@@ -58,11 +58,10 @@ bool read_status(ThreadStack& thread, int signal, bool& blocked) {
   text.append("", 1);
   const char* name = std::strstr(text.data(), "Name:\t");
   const char* state = std::strstr(text.data(), "\nState:\t");
-  const char* mask = std::strstr(text.data(), "\nSigBlk:\t");
-  if (name == nullptr || state == nullptr || mask == nullptr) return false;
+  if (name == nullptr || state == nullptr) return false;
   sscanf(name + 6, "%15[^\n]", thread.name);
   thread.state = state[8];
-  blocked = (std::strtoull(mask + 9, nullptr, 16) >> (signal - 1) & 1) != 0;
+  blocked = status_blocks(text.data(), signal);
   return true;
 }
 

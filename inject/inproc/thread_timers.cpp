@@ -1,5 +1,7 @@
 #include "inject/inproc/thread_timers.h"
 
+#include <algorithm>
+#include <atomic>
 #include <csignal>
 
 #include <sys/syscall.h>
@@ -17,6 +19,34 @@ constexpr int kTimerTag = 0x61737361;  // in si_value: this signal is ours
 // The kernel's number for the CPU clock of a thread (CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED).
 clockid_t cpu_clock_of(int tid) {
   return static_cast<clockid_t>(~static_cast<unsigned>(tid) << 3 | 6);
+}
+
+int64_t read_clock(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
+
+// By thread id, so that handlers need no table that others change: the id, and the thread's CPU
+// time in microseconds. Two ids that share a place (32,768 apart) forget each other.
+constexpr uint32_t kSeenPlaces = 1 << 15;
+constexpr int kTimeBits = 42;
+std::atomic<uint64_t> seen[kSeenPlaces];
+
+std::atomic<uint64_t>& seen_place(int tid) {
+  return seen[static_cast<uint32_t>(tid) % kSeenPlaces];
+}
+
+// 0: not yet.
+int64_t last_seen_ns(int tid) {
+  uint64_t word = seen_place(tid).load(std::memory_order_relaxed);
+  if (word >> kTimeBits != static_cast<uint64_t>(tid)) return 0;
+  return static_cast<int64_t>(word & ((uint64_t{1} << kTimeBits) - 1)) * 1'000;
+}
+
+// Of a thread that ended and had the same id.
+void forget_seen(int tid) {
+  if (last_seen_ns(tid) != 0) seen_place(tid).store(0, std::memory_order_relaxed);
 }
 
 timespec to_timespec(int64_t ns) {
@@ -48,6 +78,13 @@ int64_t kernel_tick_ns() {
 bool set_rhythm(int timer, const Rhythm& rhythm) {
   itimerspec spec{to_timespec(rhythm.every_ns), to_timespec(rhythm.first_ns)};
   return syscall(SYS_timer_settime, timer, 0, &spec, nullptr) == 0;
+}
+
+void note_thread_seen() {
+  int tid = current_tid();
+  auto us = static_cast<uint64_t>(read_clock(CLOCK_THREAD_CPUTIME_ID) / 1'000);
+  uint64_t time = us & ((uint64_t{1} << kTimeBits) - 1);
+  seen_place(tid).store(static_cast<uint64_t>(tid) << kTimeBits | time, std::memory_order_relaxed);
 }
 
 bool ThreadTimers::start(const TimerPlan& plan) {
@@ -98,7 +135,9 @@ void ThreadTimers::add(int tid, const Rhythm& rhythm) {
     return;
   }
   Entry* entry = find(tid);
-  *entry = {tid, make_timer(tid, plan_, rhythm), round_};
+  forget_seen(tid);
+  int64_t begin_ns = read_clock(cpu_clock_of(tid));
+  *entry = {tid, make_timer(tid, plan_, rhythm), round_, begin_ns};
   ++count_;
   ++covered_;
   if (entry->timer == kNoTimer) ++refused_;
@@ -185,6 +224,32 @@ void ThreadTimers::uncover(int tid) {
   if (!running_) return;
   Entry* entry = find(tid);
   if (entry->tid == tid) remove(entry);
+}
+
+int64_t ThreadTimers::unseen_ns(const Entry& entry) const {
+  if (plan_.wall_clock || entry.timer == kNoTimer) return 0;
+  int64_t since_ns = std::max(entry.begin_ns, last_seen_ns(entry.tid));
+  int64_t ns = read_clock(cpu_clock_of(entry.tid)) - since_ns;
+  return ns > plan_.period_ns + kMaxTicks * kernel_tick_ns() ? ns : 0;
+}
+
+int64_t ThreadTimers::unseen_ns() {
+  Hold hold(lock_);
+  int64_t sum_ns = 0;
+  for (uint32_t i = 0; running_ && i < kSlots; ++i) {
+    if (entries_[i].tid <= 0) continue;
+    // The mask is read of few: a thread that can be signalled has been seen lately.
+    int64_t ns = unseen_ns(entries_[i]);
+    if (ns > 0 && thread_blocks(entries_[i].tid, plan_.signal)) sum_ns += ns;
+  }
+  return sum_ns;
+}
+
+int64_t ThreadTimers::unseen_ns(int tid) {
+  Hold hold(lock_);
+  if (!running_) return 0;
+  const Entry* entry = find(tid);
+  return entry->tid == tid ? unseen_ns(*entry) : 0;
 }
 
 uint32_t ThreadTimers::covered() {

@@ -34,6 +34,9 @@ struct Rhythm {
 // Of a timer that cover() returned. Async-signal-safe; false: it is gone.
 bool set_rhythm(int timer, const Rhythm& rhythm);
 
+// From a timer's handler: the calling thread is seen up to here. Async-signal-safe.
+void note_thread_seen();
+
 class ThreadTimers {
  public:
   static constexpr int kNoTimer = -1;
@@ -46,7 +49,11 @@ class ThreadTimers {
   int cover(int tid);
   int cover(int tid, const Rhythm& rhythm);
   void uncover(int tid);
-  uint32_t covered();  // ever, with those refused
+  // CPU time of threads that block the signal now, since they were covered or last seen. What a few
+  // ticks explain is left out. Threads that ended are asked for before they end, one by one.
+  int64_t unseen_ns();
+  int64_t unseen_ns(int tid);  // of one that is known to block it
+  uint32_t covered();          // ever, with those refused
   uint32_t refused();
   void forget();  // in a forked child: timers do not come along
 
@@ -55,6 +62,7 @@ class ThreadTimers {
     int tid;  // 0 free
     int timer;
     uint32_t round;
+    int64_t begin_ns;  // its CPU time when it was covered
   };
   static uint32_t slot_of(int tid);
   Entry* find(int tid);
@@ -63,6 +71,7 @@ class ThreadTimers {
   int replace(int tid, const Rhythm& rhythm);
   void remove(Entry* entry);
   Rhythm draw_rhythm();
+  int64_t unseen_ns(const Entry& entry) const;
   void sweep();
 
   static constexpr uint32_t kSlots = 1 << 15;

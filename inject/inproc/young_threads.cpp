@@ -119,14 +119,15 @@ void end_youth() {
   set_age(Age::grown);
 }
 
-void leave_young_thread(bool signal_is_blocked) {
-  if (is_grown()) return;
+bool leave_young_thread(bool signal_is_blocked) {
+  if (is_grown()) return false;
   set_age(Age::leaving);
   int64_t used_ns = take_new_time();
   if (signal_is_blocked)
     unseen_ns.fetch_add(used_ns, std::memory_order_relaxed);
   else
     owed.add(used_ns);
+  return true;
 }
 
 int64_t unseen_young_ns() {

@@ -68,8 +68,8 @@ YoungTick young_tick();
 void end_youth();
 
 // The calling thread ends: what it used since its last tick is owed. `signal_is_blocked`: nobody
-// could look at it, and others shall not get its time.
-void leave_young_thread(bool signal_is_blocked);
+// could look at it, and others shall not get its time. False: it is young no longer.
+bool leave_young_thread(bool signal_is_blocked);
 
 // CPU time of this profile's young threads that was spent with the signal blocked.
 int64_t unseen_young_ns();

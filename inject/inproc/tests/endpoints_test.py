@@ -261,6 +261,10 @@ def case_blocked_threads():
         threads = get(port, "/debug/pprof/goroutine?debug=2")[2].decode()
         check(threads.count("seen from outside: it blocks the signal") == 4, threads)
         check(b"sleep_unreachably" in gzip.decompress(get(port, "/debug/pprof/goroutine")[2]))
+        # What one of them uses is in no sample, and the profile says how much that is.
+        profile = gzip.decompress(get(port, "/debug/pprof/profile?seconds=2")[2])
+        lost = re.search(rb"assay: (\d+) samples lost", profile)
+        check(b"burn_unreachably" not in profile and lost and 20 <= int(lost[1]) <= 220, lost)
     finally:
         process.kill()
         process.wait()
