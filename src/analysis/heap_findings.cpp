@@ -97,20 +97,15 @@ double floor_of(const HeapSummary& heap, size_t quarter) {
       ->live_bytes;
 }
 
+double first_quarter(const HeapSummary& heap) {
+  return heap.timeline[heap.timeline.size() / 4].live_bytes;
+}
+
 void find_growth(const HeapSummary& heap, std::vector<Diagnosis>& out) {
-  if (heap.timeline.size() < 4 || heap.live.bytes <= 0) return;
-  double first = heap.timeline[heap.timeline.size() / 4].live_bytes;
-  double last = heap.timeline.back().live_bytes;
-  double grown = last - first;
-  // One that has levelled off was warming up: the last quarter must still have its part.
-  double late = last - heap.timeline[heap.timeline.size() * 3 / 4].live_bytes;
-  bool rises = floor_of(heap, 1) < floor_of(heap, 2) && floor_of(heap, 2) < floor_of(heap, 3);
-  // A difference has the errors of both its sides.
-  bool is_certain = rises && grown > std::numbers::sqrt2 * heap.live.bytes_error &&
-                    grown > kGrowthShare * last && late > kLateGrowth * grown;
   bool is_told =
       std::any_of(out.begin(), out.end(), [](const Diagnosis& f) { return f.id == "heap-leak"; });
-  if (!is_certain || is_told || heap.sites.empty()) return;
+  if (heap_trend(heap) != HeapTrend::growing || is_told || heap.sites.empty()) return;
+  double first = first_quarter(heap), last = heap.timeline.back().live_bytes;
   auto most = std::max_element(heap.sites.begin(), heap.sites.end(),
                                [](const HeapSite& a, const HeapSite& b) {
                                  return a.growth_bytes_per_s < b.growth_bytes_per_s;
@@ -164,6 +159,20 @@ void find_churn(const Report& report, std::vector<Diagnosis>& out) {
 }
 
 }  // namespace
+
+HeapTrend heap_trend(const HeapSummary& heap) {
+  if (heap.timeline.size() < 4 || heap.live.bytes <= 0) return HeapTrend::steady;
+  double last = heap.timeline.back().live_bytes;
+  double grown = last - first_quarter(heap);
+  // One that has levelled off was warming up: the last quarter must still have its part.
+  double late = last - heap.timeline[heap.timeline.size() * 3 / 4].live_bytes;
+  bool rises = floor_of(heap, 1) < floor_of(heap, 2) && floor_of(heap, 2) < floor_of(heap, 3);
+  if (!rises || grown <= kGrowthShare * last || late <= kLateGrowth * grown)
+    return HeapTrend::steady;
+  // A difference has the errors of both its sides.
+  bool is_certain = grown > std::numbers::sqrt2 * heap.live.bytes_error;
+  return is_certain ? HeapTrend::growing : HeapTrend::perhaps_growing;
+}
 
 std::vector<Diagnosis> heap_findings(const Report& report) {
   std::vector<Diagnosis> findings;

@@ -13,4 +13,8 @@ namespace assay::analysis {
 
 std::vector<Diagnosis> heap_findings(const Report& report);
 
+// Whether what lives grew all along: for certain, or as far as so few samples can tell.
+enum class HeapTrend { steady, perhaps_growing, growing };
+HeapTrend heap_trend(const HeapSummary& heap);
+
 }  // namespace assay::analysis

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/heap_findings.h"
 #include "base/units.h"
 
 namespace assay::analysis {
@@ -56,6 +57,13 @@ LeakVerdict too_coarse(const HeapSummary& heap, uint64_t asked, double hidden) {
           can_be_finer ? fmt::format("--rate {:.0f}k, or {}", finer / 1024, longer) : longer};
 }
 
+LeakVerdict perhaps_growing(const HeapSummary& heap) {
+  return {LeakAnswer::unknown,
+          fmt::format("what lives grew to {} ± {}, which {} samples do not make certain",
+                      bytes(heap.live.bytes), bytes(heap.live.bytes_error), heap.live.samples),
+          "a finer --rate, or a longer --for"};
+}
+
 }  // namespace
 
 double hidden_leak_bytes_per_s(const HeapSummary& heap, uint64_t asked_rate_bytes) {
@@ -85,6 +93,8 @@ LeakVerdict judge_leaks(const Report& report, const LeakCircumstances& circumsta
   uint64_t asked = circumstances.asked_rate_bytes;
   if (heap.allocated.samples == 0 && kUnseenSamples * static_cast<double>(asked) > kLittle)
     return nothing_sampled(asked);
+  if (heap_trend(heap) == HeapTrend::perhaps_growing && heap.live.bytes > kLittle)
+    return perhaps_growing(heap);
   double hidden = hidden_leak_bytes_per_s(heap, asked);
   bool is_large = hidden > kLargeLeakPerS && hidden * watched_seconds(heap) > kLargeLeak;
   if (is_large) return too_coarse(heap, asked, hidden);

@@ -60,6 +60,19 @@ TEST(HeapLeaks, CannotBeToldOfGrowthOfAFewSamples) {
   EXPECT_EQ(judge_leaks(report, {kRate, false}).answer, LeakAnswer::none);
 }
 
+TEST(HeapLeaks, CannotBeToldWhereAllOfItMayBeGrowing) {
+  Report report = churning(kRate);
+  for (int i = 0; i < 8; ++i) report.heap.timeline.push_back({i, i * 0.5e6, 1.0 * i});
+  report.heap.live.bytes = 3.5e6;
+  report.heap.live.bytes_error = 2.6e6;
+  report.heap.live.samples = 7;
+  LeakVerdict verdict = judge_leaks(report, {kRate, false});
+  EXPECT_EQ(verdict.answer, LeakAnswer::unknown);
+  EXPECT_THAT(verdict.reason, HasSubstr("7 samples"));
+  for (HeapPoint& point : report.heap.timeline) point.live_bytes = 3.5e6;
+  EXPECT_EQ(judge_leaks(report, {kRate, false}).answer, LeakAnswer::none);
+}
+
 TEST(HeapLeaks, NoMoreThanWasAllocatedCanLeak) {
   Report report = churning(8 << 20);
   report.heap.allocated = {};
