@@ -17,7 +17,7 @@ namespace {
 
 // Callers hand over what they have: a text that is not there is an empty one.
 std::string_view text_of(const char* text, size_t size) {
-  return text == nullptr ? std::string_view() : std::string_view(text, size);
+  return text == nullptr ? std::string_view("", 0) : std::string_view(text, size);
 }
 
 }  // namespace
