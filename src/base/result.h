@@ -26,6 +26,8 @@ struct Error {
   std::string what;    // what happened and why, one sentence without a final stop
   std::string remedy;  // the command or step that mends it; empty when there is none
   int code = 0;        // errno of the failed call; 0 when none is behind it
+  // A long text for someone who looks for the cause, such as the log of the BPF verifier; usually empty.
+  std::string detail = {};
 
   // The text shown to a person: what, and on a second line the remedy.
   std::string text() const { return remedy.empty() ? what : what + "\n  try: " + remedy; }

@@ -24,6 +24,7 @@ class DoctorCommand final : public Command {
   explicit DoctorCommand(CLI::App* parser) : Command(parser) {
     parser->footer(kExamples);
     target_.add_to(*parser);
+    parser->add_flag("--verbose", verbose_, "Print what stands behind a check, too: the BPF verifier's log");
     parser->add_flag("--json", json_, "Print the checks as JSON");
   }
 
@@ -44,6 +45,7 @@ class DoctorCommand final : public Command {
       say(stdout, "{}\n", report::doctor_json(checks));
     } else {
       say(stdout, "{}", report::doctor_text(checks, wants_colour(STDOUT_FILENO)));
+      if (verbose_) print_logs(checks);
     }
     bool missing = std::ranges::any_of(checks, [](const model::Check& check) {
       return check.status == model::CheckStatus::missing;
@@ -52,8 +54,15 @@ class DoctorCommand final : public Command {
   }
 
  private:
+  static void print_logs(const std::vector<model::Check>& checks) {
+    for (const model::Check& check : checks) {
+      if (!check.log.empty()) say(stdout, "\n{}:\n{}\n", check.name, check.log);
+    }
+  }
+
   TargetOptions target_;
   bool json_ = false;
+  bool verbose_ = false;
 };
 
 }  // namespace

@@ -18,6 +18,7 @@ struct Check {
   std::string detail;  // what was found
   std::string cost;    // what a capture loses by it; empty when nothing
   std::string remedy;  // exact command or step; empty when there is none or none is needed
+  std::string log = {};  // long text behind `detail`, shown on request: a verifier's log
 };
 
 }  // namespace assay::model

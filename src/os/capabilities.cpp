@@ -177,6 +177,7 @@ Capabilities read_capabilities(const SystemRoots& roots) {
   if (auto text = read_text_file(roots.sys + "/kernel/security/lockdown")) {
     found.lockdown = bracketed(*text);
   }
+  found.kernel = read_kernel_version(roots.proc);
   found.btf = is_btf(roots.sys + "/kernel/btf/vmlinux");
   if (auto text = read_text_file(roots.proc + "/kallsyms", kKallsymsBytes)) {
     found.kernel_addresses = shows_addresses(*text);

@@ -13,6 +13,8 @@
 
 #include <sys/types.h>
 
+#include "os/kernel_version.h"
+
 namespace assay::os {
 
 struct SystemRoots {
@@ -50,6 +52,7 @@ struct Capabilities {
   uint64_t locked_memory_limit_bytes = 0;
   uint64_t open_files_limit = 0, open_files_hard_limit = 0;
 
+  KernelVersion kernel;
   std::vector<int> online_cpus;
   bool initial_pid_namespace = true;  // our pids are the kernel's own
 

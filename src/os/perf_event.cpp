@@ -26,16 +26,17 @@ class MappedRing final : public RingMemory {
   size_t page_;
 };
 
+long open_event(const perf_event_attr& attr, pid_t pid, int cpu) {
+  perf_event_attr copy = attr;  // the kernel writes into it
+  return syscall(SYS_perf_event_open, &copy, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
 class RealPerfKernel final : public PerfKernel {
  public:
   Result<UniqueFd> open(const perf_event_attr& attr, pid_t pid, int cpu) override {
     perf_event_attr copy = attr;
-    long fd = syscall(SYS_perf_event_open, &copy, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-    if (fd < 0 && errno == EINVAL && (copy.read_format & PERF_FORMAT_LOST) != 0) {
-      copy = attr;
-      copy.read_format &= ~static_cast<uint64_t>(PERF_FORMAT_LOST);
-      fd = syscall(SYS_perf_event_open, &copy, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-    }
+    long fd = open_event(copy, pid, cpu);
+    while (fd < 0 && errno == EINVAL && drop_newest_request(copy)) fd = open_event(copy, pid, cpu);
     if (fd < 0) return fail_errno("perf_event_open (pid {}, cpu {})", pid, cpu);
     return UniqueFd(static_cast<int>(fd));
   }
@@ -78,6 +79,18 @@ class RealPerfKernel final : public PerfKernel {
 };
 
 }  // namespace
+
+bool drop_newest_request(perf_event_attr& attr) {
+  if ((attr.read_format & PERF_FORMAT_LOST) != 0) {  // Linux 6.0
+    attr.read_format &= ~static_cast<uint64_t>(PERF_FORMAT_LOST);
+    return true;
+  }
+  if (attr.build_id != 0) {  // Linux 5.12
+    attr.build_id = 0;
+    return true;
+  }
+  return false;
+}
 
 PerfKernel& real_perf_kernel() {
   static RealPerfKernel kernel;

@@ -28,7 +28,8 @@ class RingMemory {
 class PerfKernel {
  public:
   virtual ~PerfKernel() = default;
-  // Asks for PERF_FORMAT_LOST where `attr` does, and goes without it on a kernel that does not know it.
+  // Asks for what `attr` asks for. A kernel that is too old for some of it opens the event without that part, see
+  // drop_newest_request().
   virtual Result<UniqueFd> open(const perf_event_attr& attr, pid_t pid, int cpu) = 0;
   virtual Result<std::unique_ptr<RingMemory>> map_ring(int fd, size_t data_bytes) = 0;
   virtual Result<void> redirect_output(int fd, int into_fd) = 0;
@@ -38,6 +39,11 @@ class PerfKernel {
   // Records lost by an event opened with PERF_FORMAT_LOST alone; an error where that is not counted.
   virtual Result<uint64_t> lost(int fd) = 0;
 };
+
+// Takes back the newest thing that `attr` asks for and that a capture can do without: the count of lost records
+// (Linux 6.0), then build ids in mapping records (Linux 5.12). False when nothing of the kind is left.
+// inherit_thread (Linux 5.13) is not among them: without it an event would follow child processes that were not wanted.
+bool drop_newest_request(perf_event_attr& attr);
 
 // The running kernel.
 PerfKernel& real_perf_kernel();

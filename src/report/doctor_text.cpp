@@ -85,6 +85,7 @@ std::string doctor_json(const std::vector<Check>& checks) {
                     {"detail", check.detail},
                     {"cost", check.cost},
                     {"remedy", check.remedy}});
+    if (!check.log.empty()) list.back()["log"] = check.log;
   }
   nlohmann::ordered_json document{{"ok", ok}, {"checks", list}};
   // Paths may hold bytes that are no UTF-8.

@@ -12,7 +12,7 @@ const char* check_status_name(model::CheckStatus status);  // "ok", "limited", "
 
 std::string doctor_text(const std::vector<model::Check>& checks, bool colour);
 
-// {"ok": true, "checks": [{"name", "status", "detail", "cost", "remedy"}]}; ok: nothing is missing.
+// {"ok": true, "checks": [{"name", "status", "detail", "cost", "remedy"}]}, with "log" where there is one; ok: nothing is missing.
 std::string doctor_json(const std::vector<model::Check>& checks);
 
 }  // namespace assay::report

@@ -16,6 +16,10 @@ Result<void> may_work(const os::Capabilities& machine) {
   if (machine.lockdown == "confidentiality")
     return fail_with_remedy("the kernel is locked down (confidentiality)",
                             "boot without lockdown=confidentiality");
+  if (os::user_reads_may_lock_up(machine.kernel))
+    return fail_with_remedy(
+        fmt::format("Linux {} can lock up when a BPF program reads user memory", machine.kernel.text()),
+        "update to a kernel with the fix: 6.1.36, 6.3.10, or 6.4 and newer");
   bool allowed = machine.has(os::Capability::sys_admin) ||
                  (machine.has(os::Capability::bpf) && machine.has(os::Capability::perfmon));
   if (!allowed)

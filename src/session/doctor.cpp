@@ -269,11 +269,14 @@ Check check_schedstat(const os::ProcFs& proc, pid_t self) {
 Check check_bpf(const Result<void>& tried) {
   const std::string name = "BPF";
   if (tried) return ok(name, "the programs load: they record switches, wakers and lock holders");
-  std::string remedy = tried.error().remedy;
-  return limited(name, tried.error().what,
-                 "perf events record the switches, which costs the target several times as much; "
-                 "locks have no holders and wakers no stacks",
-                 remedy.empty() ? "assay record --backend bpf says more" : remedy);
+  Check check = limited(name, tried.error().what,
+                        "perf events record the switches, which costs the target several times as much; "
+                        "locks have no holders and wakers no stacks",
+                        tried.error().remedy);
+  check.log = tried.error().detail;
+  if (check.remedy.empty() && !check.log.empty())
+    check.remedy = "assay doctor --verbose, which prints the verifier's log";
+  return check;
 }
 
 EventProbe probe_events(const DoctorEnvironment& environment, const os::Capabilities& machine,

@@ -31,6 +31,7 @@ Result<std::unique_ptr<BpfPrograms>> BpfPrograms::load(const BpfOptions&) {
 #include "base/unique_fd.h"
 #include "capture/bpf/assay.skel.h"
 #include "capture/bpf/bpf_ring.h"
+#include "capture/bpf/load_log.h"
 #include "os/perf_event.h"
 
 namespace assay::capture {
@@ -39,26 +40,30 @@ namespace {
 constexpr size_t kSmallestRing = 256 * 1024;
 constexpr size_t kLargestRing = 8u << 20;
 
-// libbpf's last words, for the error message.
-thread_local std::string last_words;
+// What libbpf said of the load that is under way: for the error message.
+thread_local LoadLog load_log;
 
 int keep_words(libbpf_print_level level, const char* format, va_list arguments) {
   if (level != LIBBPF_WARN) return 0;
-  char text[512];
-  vsnprintf(text, sizeof text, format, arguments);
-  std::string line(text);
-  while (!line.empty() && line.back() == '\n') line.pop_back();
-  bool is_log = line.find('\n') != std::string::npos;  // the verifier's, which nobody can read
-  if (!is_log && last_words.empty()) last_words = line;
+  va_list again;
+  va_copy(again, arguments);
+  int length = vsnprintf(nullptr, 0, format, again);
+  va_end(again);
+  if (length <= 0) return 0;
+  std::string text(static_cast<size_t>(length) + 1, '\0');
+  vsnprintf(text.data(), text.size(), format, arguments);
+  text.pop_back();
+  load_log.add(text);
   return 0;
 }
 
 Error explain(const char* what, int code) {
   std::string text = fmt::format("{}: {}", what, std::strerror(code));
-  if (!last_words.empty()) text += fmt::format(" ({})", last_words);
+  if (std::string reason = load_log.reason(); !reason.empty()) text += fmt::format(" ({})", reason);
   std::string remedy;
-  if (code == EPERM || code == EACCES) remedy = "run as root, or with CAP_BPF and CAP_PERFMON";
-  return {text, remedy, code};
+  if (code == EPERM || (code == EACCES && load_log.verifier_log().empty()))
+    remedy = "run as root, or with CAP_BPF and CAP_PERFMON";
+  return {text, remedy, code, load_log.verifier_log()};
 }
 
 bool parse_switch_arguments() {
@@ -162,9 +167,20 @@ class LoadedPrograms final : public BpfPrograms {
   uint64_t told_lost_ = 0;
 };
 
+// What the programs are built on and older kernels do not have. Asked first: the verifier's own words for it
+// ("invalid func unknown#181") help nobody.
+Result<void> require_features() {
+  if (libbpf_probe_bpf_map_type(BPF_MAP_TYPE_TASK_STORAGE, nullptr) == 0)
+    return fail("this kernel has no task storage for BPF programs (Linux 5.11)");
+  if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, nullptr) == 0)
+    return fail("this kernel has no bpf_loop (Linux 5.17)");
+  return {};
+}
+
 Result<void> LoadedPrograms::open() {
-  last_words.clear();
+  load_log = {};
   libbpf_set_print(keep_words);
+  if (auto has = require_features(); !has) return has;
   skeleton_.reset(assay_bpf__open());
   if (!skeleton_) return std::unexpected(explain("the BPF programs cannot be opened", errno));
   skeleton_->rodata->follow_children = options_.children;
@@ -206,7 +222,7 @@ Result<void> LoadedPrograms::create_rings() {
 }
 
 Result<void> LoadedPrograms::attach(const perf_event_attr& on_cpu) {
-  last_words.clear();
+  load_log = {};
   // Births and deaths first, so that no process slips through.
   for (bpf_program* program :
        {skeleton_->progs.on_fork, skeleton_->progs.on_exec, skeleton_->progs.on_exit,

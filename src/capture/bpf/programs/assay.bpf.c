@@ -213,8 +213,11 @@ int on_switch(u64* ctx) {
 static __always_inline bool is_own_act(struct walk* w, void* ctx, struct task_struct* task,
                                        long number) {
   if (number < 0) return false;
-  w->pc = (u64)ctx;  // by way of memory: the verifier does not compute with pointers
-  if (w->pc - (u64)task->stack < KERNEL_STACK_BYTES) return true;
+  // The verifier does not compute with context pointers, so the address goes through memory as a
+  // plain number. Volatile: clang would otherwise use the register that still holds the pointer.
+  *(volatile u64*)&w->pc = (u64)ctx;
+  u64 here = *(volatile u64*)&w->pc;
+  if (here - (u64)task->stack < KERNEL_STACK_BYTES) return true;
   return number == 1 || number == 3 || number == 18 || number == 20 || number == 40 ||
          number == 42 || number == 44 || number == 46 || number == 48 || number == 307;
 }

@@ -1,0 +1,27 @@
+// LoadLog: what libbpf says while it loads programs, reduced to one reason and the verifier's log.
+//
+// In: libbpf's warnings, one call each. Out: the sentence that tells why the load failed, and the log of the kernel's
+// verifier for the program that was refused. Memory is bounded: of a long log the end is kept, where the reason stands.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace assay::capture {
+
+class LoadLog {
+ public:
+  void add(std::string_view text);
+
+  // One line: the program and the verifier's complaint, or libbpf's first words. Empty when nothing was said.
+  std::string reason() const;
+  // The verifier's log; empty when the verifier refused nothing.
+  const std::string& verifier_log() const { return log_; }
+
+ private:
+  std::string first_words_;
+  std::string program_;
+  std::string log_;
+};
+
+}  // namespace assay::capture
