@@ -9,10 +9,10 @@
 #include <random>
 
 #include "analysis/analyse.h"
-#include "analysis/fake_run.h"
-#include "report/json.h"
+#include "analysis/testing/fake_run.h"
+#include "report/json/json.h"
 #include "report/markdown.h"
-#include "report/text.h"
+#include "report/text/text.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include <benchmark/benchmark.h>
 #include <sys/stat.h>
 
-#include "run/block_codec.h"
+#include "run/blocks/block_codec.h"
 #include "run/writer.h"
 
 namespace assay::run {

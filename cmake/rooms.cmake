@@ -18,10 +18,10 @@ if(ASSAY_SANITIZE)
 endif()
 
 # A compiler cache where there is one. It takes precompiled headers only when it is told that they are safe, and with
-# GCC only when the preprocessor names them.
+# GCC only when the preprocessor names them. Depend mode spares a run of the preprocessor for each file that is new.
 find_program(ASSAY_CCACHE ccache)
 if(ASSAY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros
                                   CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${ASSAY_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
   target_compile_options(assay_flags INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
@@ -54,6 +54,17 @@ function(assay_test_program name)
   target_precompile_headers(${name} REUSE_FROM assay_test_precompiled)
 endfunction()
 
+# Tells the tests that read files of the tree where it is, and only those: a compiler cache can then give the objects of
+# the others to every checkout.
+function(assay_tell_source_root)
+  foreach(source ${ARGN})
+    file(STRINGS ${source} uses REGEX "SOURCE_ROOT")
+    if(uses)
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS SOURCE_ROOT="${PROJECT_SOURCE_DIR}")
+    endif()
+  endforeach()
+endfunction()
+
 # HEADERS: headers that most of the room's files include and that take long to read, compiled once besides.
 # TESTED: the only files of the room that its unit tests reach. With sanitizers the tests are built from
 # these, and the room itself, which nothing else would run there, is not.
@@ -83,7 +94,7 @@ function(assay_room name)
       assay_test_program(${name}_test SOURCES ${tests} LIBS assay_${name})
     endif()
     add_dependencies(unit_tests ${name}_test)
-    target_compile_definitions(${name}_test PRIVATE SOURCE_ROOT="${PROJECT_SOURCE_DIR}")
+    assay_tell_source_root(${tests})
     gtest_discover_tests(${name}_test PROPERTIES LABELS unit DISCOVERY_TIMEOUT 120)
   endif()
 endfunction()

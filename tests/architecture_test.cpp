@@ -1,9 +1,11 @@
-// The rooms of src/ include one another in one direction only; this test is the rule.
+// The rules of the house that a compiler does not know: which room of src/ may include which, and how large folders,
+// files and functions may grow.
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -26,11 +28,12 @@ const std::map<std::string, std::set<std::string>> kMayInclude{
     {"formats", {"base", "model", "run", "analysis"}},
     {"load", {"base", "model", "os"}},
     {"view", {"base", "model", "run", "analysis", "report", "formats"}},
+    {"evidence", {"base", "model", "os", "target", "capture", "unwind", "symbol", "run"}},
     {"session",
-     {"base", "model", "os", "target", "capture", "unwind", "symbol", "run", "load", "formats"}},
+     {"base", "model", "os", "target", "capture", "unwind", "symbol", "evidence", "run", "load", "formats"}},
     {"cli",
-     {"base", "model", "os", "target", "run", "analysis", "report", "session", "symbol", "formats",
-      "load", "view"}},
+     {"base", "model", "os", "target", "run", "analysis", "report", "session", "symbol", "evidence",
+      "formats", "load", "view"}},
 };
 
 // "model" of `#include "model/stack.h"`; empty when the line includes no room.
@@ -82,6 +85,89 @@ TEST(Architecture, TheRuleCatchesAForbiddenInclude) {
   EXPECT_EQ(violation("capture/heap/x.cpp", "capture", channel), "");
   EXPECT_NE(violation("capture/perf/x.cpp", "capture", channel), "");
   EXPECT_NE(violation("session/x.cpp", "session", channel), "");
+}
+
+constexpr size_t kMostFilesInAFolder = 30;
+constexpr size_t kMostLinesInAFile = 500;
+constexpr size_t kMostLinesInAFunction = 60;
+
+// Functions that are longer for a reason; at most three, none of them new.
+const std::set<std::string> kLongFunctions{
+    "src/symbol/demangle/itanium_expressions.cpp",  // one case for each operator of the grammar
+    "src/symbol/dwarf/dwarf_unit.cpp",              // one case for each form of DWARF
+    "src/unwind/walker.cpp",                        // one case for each kind of rule, in the hot loop
+};
+
+bool is_source(const fs::path& path) {
+  return path.extension() == ".h" || path.extension() == ".cpp" || path.extension() == ".c";
+}
+
+std::vector<fs::path> sources_below(const std::string& folder) {
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(SOURCE_ROOT) / folder)) {
+    if (entry.is_regular_file() && is_source(entry.path())) found.push_back(entry.path());
+  }
+  return found;
+}
+
+std::vector<std::string> lines_of(const fs::path& path) {
+  std::vector<std::string> lines;
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+// Whether a function at namespace scope begins on this line. The house style does not indent inside namespaces, so its
+// body ends at the next line that begins with a brace.
+bool begins_function(const std::string& line) {
+  if (line.empty() || line.front() == ' ' || line.front() == '}' || line.back() != '{') return false;
+  for (const char* other : {"namespace", "class ", "struct ", "enum ", "union ", "extern ", "template"}) {
+    if (line.starts_with(other)) return false;
+  }
+  return line.find('(') < line.find_first_of("={");
+}
+
+size_t longest_function(const std::vector<std::string>& lines) {
+  size_t longest = 0;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (!begins_function(lines[i])) continue;
+    size_t end = i;
+    while (end < lines.size() && !lines[end].starts_with('}')) ++end;
+    longest = std::max(longest, end - i);
+    i = end;
+  }
+  return longest;
+}
+
+TEST(Architecture, FoldersFilesAndFunctionsStaySmall) {
+  std::map<fs::path, size_t> in_folder;
+  std::set<std::string> long_ones;
+  for (const char* folder : {"src", "inject", "lab", "tests", "bench"}) {
+    for (const fs::path& path : sources_below(folder)) {
+      std::string name = fs::relative(path, SOURCE_ROOT).string();
+      ++in_folder[path.parent_path()];
+      std::vector<std::string> lines = lines_of(path);
+      EXPECT_LE(lines.size(), kMostLinesInAFile) << name << ": look for a second concern";
+      if (longest_function(lines) <= kMostLinesInAFunction) continue;
+      EXPECT_TRUE(kLongFunctions.contains(name)) << name << " has a function of " << longest_function(lines) << " lines";
+      long_ones.insert(name);
+    }
+  }
+  for (const auto& [folder, files] : in_folder) {
+    EXPECT_LE(files, kMostFilesInAFolder) << folder << ": make folders in it";
+  }
+  EXPECT_EQ(long_ones, kLongFunctions) << "an exception that is not needed any more must go";
+}
+
+TEST(Architecture, LongFunctionsAreSeen) {
+  std::vector<std::string> lines{"void f() {"};
+  for (int i = 0; i < 70; ++i) lines.push_back("  call();");
+  lines.push_back("}");
+  EXPECT_EQ(longest_function(lines), 71u);
+  lines.front() = "struct S {";
+  EXPECT_EQ(longest_function(lines), 0u);
+  lines.front() = "const std::map<int, int> kTable{f() = {";
+  EXPECT_EQ(longest_function(lines), 0u);
 }
 
 }  // namespace

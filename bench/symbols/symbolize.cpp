@@ -18,7 +18,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include "symbol/elf_file.h"
+#include "symbol/elf/elf_file.h"
 #include "symbol/symbolizer.h"
 
 using namespace assay;

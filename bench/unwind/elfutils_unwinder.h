@@ -14,8 +14,8 @@
 
 #include "model/address_space.h"
 #include "model/module.h"
-#include "os/module_file.h"
-#include "unwind/elf_image.h"
+#include "os/process/module_file.h"
+#include "unwind/table/elf_image.h"
 #include "unwind/unwinder.h"
 
 namespace assay::bench {

@@ -11,10 +11,10 @@
 #include "inject/preload/attach_internal.h"
 #include "inject/preload/channel_writer.h"
 #include "inject/preload/exponential.h"
-#include "inject/preload/live_table.h"
-#include "inject/preload/operator_new.h"
+#include "inject/preload/tables/live_table.h"
+#include "inject/preload/hooks/operator_new.h"
 #include "inject/preload/sample_budget.h"
-#include "inject/preload/site_table.h"
+#include "inject/preload/tables/site_table.h"
 #include "inject/preload/thread_state.h"
 
 namespace assay::inject {

@@ -12,12 +12,12 @@
 #include "inject/preload/channel_writer.h"
 #include "inject/preload/forks.h"
 #include "inject/preload/heap_sampler.h"
-#include "inject/preload/heap_table.h"
-#include "inject/preload/mmap_hooks.h"
-#include "inject/preload/operator_hooks.h"
-#include "inject/preload/operator_new.h"
-#include "inject/preload/real_allocator.h"
-#include "inject/preload/slot_patcher.h"
+#include "inject/preload/tables/heap_table.h"
+#include "inject/preload/hooks/mmap_hooks.h"
+#include "inject/preload/hooks/operator_hooks.h"
+#include "inject/preload/hooks/operator_new.h"
+#include "inject/preload/hooks/real_allocator.h"
+#include "inject/preload/hooks/slot_patcher.h"
 #include "inject/preload/thread_state.h"
 
 namespace assay::inject {

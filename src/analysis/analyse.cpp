@@ -6,15 +6,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "analysis/detect.h"
-#include "analysis/gain.h"
-#include "analysis/handoffs.h"
-#include "analysis/heap_findings.h"
-#include "analysis/idle_judge.h"
-#include "analysis/verdict.h"
-#include "analysis/vitals.h"
-#include "analysis/wait_classifier.h"
-#include "analysis/wait_shapes.h"
+#include "analysis/rules/detect.h"
+#include "analysis/verdict/gain.h"
+#include "analysis/time/handoffs.h"
+#include "analysis/heap/heap_findings.h"
+#include "analysis/time/idle_judge.h"
+#include "analysis/verdict/verdict.h"
+#include "analysis/verdict/vitals.h"
+#include "analysis/time/wait_classifier.h"
+#include "analysis/time/wait_shapes.h"
 
 namespace assay::analysis {
 namespace {

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "analysis/categories.h"
-#include "analysis/heap_summary.h"
-#include "analysis/locks.h"
-#include "analysis/profile.h"
-#include "analysis/quality.h"
-#include "analysis/thread_time.h"
-#include "analysis/workload.h"
+#include "analysis/profile/categories.h"
+#include "analysis/heap/heap_summary.h"
+#include "analysis/locks/locks.h"
+#include "analysis/profile/profile.h"
+#include "analysis/profile/quality.h"
+#include "analysis/time/thread_time.h"
+#include "analysis/load/workload.h"
 
 namespace assay::analysis {
 

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "model/sample.h"
-#include "os/procfs.h"
+#include "os/process/procfs.h"
 
 namespace assay::capture {
 

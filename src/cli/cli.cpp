@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/terminal.h"
-#include "cli/usage.h"
+#include "cli/output/terminal.h"
+#include "cli/flags/usage.h"
 #include "report/printable.h"
 
 namespace assay::cli {

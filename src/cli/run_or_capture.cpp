@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/terminal.h"
-#include "session/import_http.h"
+#include "cli/output/terminal.h"
+#include "session/import/import_http.h"
 
 namespace assay::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "cli/import_flags.h"
+#include "cli/flags/import_flags.h"
 #include "run/reader.h"
 
 namespace assay::cli {

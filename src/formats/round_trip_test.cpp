@@ -1,5 +1,5 @@
 // A run through another tool's format and back keeps its totals.
-#include "formats/export_fixture.h"
+#include "formats/export/export_fixture.h"
 #include "formats/folded/read_folded.h"
 #include "formats/perf/read_perf_script.h"
 #include "formats/pprof/read_pprof.h"

@@ -15,8 +15,8 @@
 
 #include "base/clock.h"
 #include "load/byte_stream.h"
-#include "load/outcome.h"
-#include "load/tally.h"
+#include "load/result/outcome.h"
+#include "load/result/tally.h"
 #include "load/workload.h"
 
 namespace assay::load {

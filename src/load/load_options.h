@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "load/tally.h"
+#include "load/result/tally.h"
 #include "load/tls_context.h"
 #include "load/workload.h"
 

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "load/generator.h"
-#include "load/message_schema.h"
-#include "load/reflection.h"
+#include "load/grpc/message_schema.h"
+#include "load/grpc/reflection.h"
 
 namespace assay::load {
 namespace {

@@ -8,8 +8,8 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#include "load/http1_connection.h"
-#include "load/http2_connection.h"
+#include "load/http1/http1_connection.h"
+#include "load/http2/http2_connection.h"
 #include "os/text_fields.h"
 
 namespace assay::load {

@@ -5,12 +5,12 @@
 
 #include <fmt/format.h>
 
-#include "analysis/verdict.h"
+#include "analysis/verdict/verdict.h"
 #include "base/units.h"
-#include "report/heap_words.h"
+#include "report/text/heap_words.h"
 #include "report/printable.h"
-#include "report/stack_lines.h"
-#include "report/words.h"
+#include "report/text/stack_lines.h"
+#include "report/text/words.h"
 
 namespace assay::report {
 namespace {

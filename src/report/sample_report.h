@@ -5,7 +5,7 @@
 #include <string>
 
 #include "analysis/analyse.h"
-#include "analysis/fake_run.h"
+#include "analysis/testing/fake_run.h"
 
 namespace assay::report {
 
@@ -37,10 +37,8 @@ inline analysis::FakeRun imported_counts_run() {
   return run;
 }
 
-inline analysis::FakeRun sample_run() {
-  using model::WaitFlag;
+inline void describe_sample_run(analysis::FakeRun& run) {
   constexpr int64_t kMs = kNsPerMs;
-  analysis::FakeRun run;
   model::RunInfo& info = run.edit().info;
   info.assay_version = "0.1.0";
   info.backend = "perf_event";
@@ -55,7 +53,14 @@ inline analysis::FakeRun sample_run() {
                       {"host", "cpus_online", "4"},
                       {"host", "cpu_model", "Example CPU"},
                       {"process 0", "build", "release"}};
-  TimeNs t0 = info.window_begin_ns;
+}
+
+inline analysis::FakeRun sample_run() {
+  using model::WaitFlag;
+  constexpr int64_t kMs = kNsPerMs;
+  analysis::FakeRun run;
+  describe_sample_run(run);
+  TimeNs t0 = run.edit().info.window_begin_ns;
   auto process = run.add_process(4242, "/opt/server");
   auto loop = run.add_thread(process, 4242, "server");
   auto w1 = run.add_thread(process, 4243, "worker-1", "worker-*");

@@ -3,8 +3,8 @@
 
 #include "run/names.h"
 #include "run/run_fixture.h"
-#include "run/sql.h"
-#include "run/sqlite.h"
+#include "run/sql/sql.h"
+#include "run/file/sqlite.h"
 
 namespace assay::run {
 namespace {

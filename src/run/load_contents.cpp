@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "run/open_file.h"
+#include "run/file/open_file.h"
 
 namespace assay::run {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "base/result.h"
 #include "run/reader.h"
-#include "run/sqlite.h"
+#include "run/file/sqlite.h"
 
 namespace assay::run {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "model/allocation_names.h"
+#include "model/heap/allocation_names.h"
 
 namespace assay::run {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "model/address_space.h"
 #include "model/data_name.h"
-#include "model/heap.h"
+#include "model/heap/heap.h"
 #include "model/location.h"
 #include "model/loss.h"
 #include "model/module.h"

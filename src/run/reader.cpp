@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "run/block_stream.h"
-#include "run/blocks_ahead.h"
+#include "run/blocks/block_stream.h"
+#include "run/blocks/blocks_ahead.h"
 #include "run/load_contents.h"
-#include "run/open_file.h"
-#include "run/sqlite.h"
+#include "run/file/open_file.h"
+#include "run/file/sqlite.h"
 
 namespace assay::run {
 namespace {

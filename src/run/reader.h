@@ -18,7 +18,7 @@
 #include "base/result.h"
 #include "model/address_space.h"
 #include "model/data_name.h"
-#include "model/heap.h"
+#include "model/heap/heap.h"
 #include "model/location.h"
 #include "model/loss.h"
 #include "model/module.h"

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "run/block_codec.h"
+#include "run/blocks/block_codec.h"
 #include "run/reader.h"
 #include "run/run_fixture.h"
 #include "run/writer.h"

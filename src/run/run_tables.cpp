@@ -4,7 +4,7 @@
 #include <initializer_list>
 #include <utility>
 
-#include "run/second_totals.h"
+#include "run/blocks/second_totals.h"
 
 namespace assay::run {
 namespace {

@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "run/block_codec.h"
+#include "run/blocks/block_codec.h"
 #include "run/pending.h"
-#include "run/sqlite.h"
-#include "run/thread_grouper.h"
+#include "run/file/sqlite.h"
+#include "run/blocks/thread_grouper.h"
 
 namespace assay::run {
 

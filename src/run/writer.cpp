@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "base/unique_fd.h"
-#include "run/new_file.h"
+#include "run/file/new_file.h"
 #include "run/pending.h"
 #include "run/run_tables.h"
-#include "run/schema.h"
-#include "run/sqlite.h"
+#include "run/file/schema.h"
+#include "run/file/sqlite.h"
 
 namespace assay::run {
 namespace {

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "os/module_file.h"
+#include "os/process/module_file.h"
 #include "symbol/exercise.h"
 #include "symbol/source_text.h"
 #include "symbol/symbolizer.h"

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "symbol/debug_files.h"
-#include "symbol/debug_info.h"
-#include "symbol/function_ranges.h"
-#include "symbol/symbol_table.h"
+#include "symbol/elf/debug_files.h"
+#include "symbol/dwarf/debug_info.h"
+#include "symbol/elf/function_ranges.h"
+#include "symbol/elf/symbol_table.h"
 
 namespace assay::symbol {
 

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "model/stack.h"
-#include "symbol/demangle.h"
-#include "symbol/kernel_cache.h"
-#include "symbol/kernel_symbols.h"
+#include "symbol/demangle/demangle.h"
+#include "symbol/kernel/kernel_cache.h"
+#include "symbol/kernel/kernel_symbols.h"
 
 namespace assay::symbol {
 namespace {

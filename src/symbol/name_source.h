@@ -10,7 +10,7 @@
 
 #include "model/location.h"
 #include "model/module.h"
-#include "os/module_file.h"
+#include "os/process/module_file.h"
 #include "symbol/symbolizer.h"
 
 namespace assay::symbol {

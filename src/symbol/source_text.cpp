@@ -4,7 +4,7 @@
 
 #include <sys/stat.h>
 
-#include "os/module_file.h"
+#include "os/process/module_file.h"
 
 namespace assay::symbol {
 namespace {

@@ -6,11 +6,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "symbol/kernel_symbols.h"
-#include "symbol/kernel_text.h"
-#include "symbol/symbol_table.h"
+#include "symbol/kernel/kernel_symbols.h"
+#include "symbol/kernel/kernel_text.h"
+#include "symbol/elf/symbol_table.h"
 #include "symbol/symbolizer.h"
-#include "symbol/unit_cache.h"
+#include "symbol/dwarf/unit_cache.h"
 
 namespace assay::symbol {
 namespace {

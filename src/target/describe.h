@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "os/procfs.h"
+#include "os/process/procfs.h"
 #include "target/process_table.h"
 #include "target/target.h"
 

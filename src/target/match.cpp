@@ -9,7 +9,7 @@
 
 #include <sys/stat.h>
 
-#include "os/inet_diag.h"
+#include "os/machine/inet_diag.h"
 #include "target/roles.h"
 
 namespace assay::target {

@@ -13,7 +13,7 @@
 
 #include <sys/types.h>
 
-#include "os/procfs.h"
+#include "os/process/procfs.h"
 #include "target/process_table.h"
 
 namespace assay::target {

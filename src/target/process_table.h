@@ -11,7 +11,7 @@
 
 #include <sys/types.h>
 
-#include "os/procfs.h"
+#include "os/process/procfs.h"
 
 namespace assay::target {
 

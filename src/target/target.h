@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 #include "base/result.h"
-#include "os/procfs.h"
+#include "os/process/procfs.h"
 
 namespace assay::target {
 

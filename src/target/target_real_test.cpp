@@ -11,7 +11,7 @@
 
 #include "base/unique_fd.h"
 #include "os/fake_tree.h"
-#include "os/launch.h"
+#include "os/process/launch.h"
 #include "target/target.h"
 
 namespace assay::target {

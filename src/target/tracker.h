@@ -22,7 +22,7 @@
 
 #include "base/clock.h"
 #include "model/process.h"
-#include "os/procfs.h"
+#include "os/process/procfs.h"
 #include "target/roles.h"
 #include "target/target.h"
 

@@ -10,8 +10,8 @@
 #include <optional>
 #include <span>
 
-#include "unwind/cfi.h"
-#include "unwind/table_format.h"
+#include "unwind/table/cfi.h"
+#include "unwind/table/table_format.h"
 
 namespace assay::unwind {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "model/address_space.h"
-#include "unwind/table.h"
+#include "unwind/table/table.h"
 
 namespace assay::unwind {
 

@@ -2,7 +2,7 @@
 
 #include <dwarf.h>
 
-#include "unwind/byte_reader.h"
+#include "unwind/table/byte_reader.h"
 
 namespace assay::unwind {
 

@@ -5,11 +5,11 @@
 
 #include <sys/stat.h>
 
-#include "os/module_file.h"
+#include "os/process/module_file.h"
 #include "unwind/arch_x86_64.h"
 #include "unwind/code_map.h"
-#include "unwind/table_builder.h"
-#include "unwind/table_store.h"
+#include "unwind/table/table_builder.h"
+#include "unwind/table/table_store.h"
 #include "unwind/walk_cache.h"
 #include "unwind/walker.h"
 

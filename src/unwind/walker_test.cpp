@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "unwind/arch_x86_64.h"
-#include "unwind/table_builder.h"
+#include "unwind/table/table_builder.h"
 #include "unwind/testing/synthetic_stack.h"
 
 namespace assay::unwind {

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "analysis/fake_run.h"
+#include "analysis/testing/fake_run.h"
 #include "view/html.h"
 
 namespace assay::view {

@@ -2,8 +2,8 @@
 
 #include <numeric>
 
-#include "analysis/fake_run.h"
-#include "view/read_columns.h"
+#include "analysis/testing/fake_run.h"
+#include "view/data/read_columns.h"
 
 namespace assay::view {
 namespace {

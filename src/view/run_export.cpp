@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "formats/export.h"
+#include "formats/export/export.h"
 
 namespace assay::view {
 namespace {

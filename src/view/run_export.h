@@ -1,4 +1,4 @@
-// export_part(): a selection in another tool's format, by formats/export.h, as bytes.
+// export_part(): a selection in another tool's format, by formats/export/export.h, as bytes.
 //
 // In: "format" (as assay export names them), "metric", "from", "to" (ns since the window's
 // beginning), "thread", "focus", "ignore" (expressions). Out: bytes and a name to save them under.

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "analysis/analyse.h"
-#include "report/json.h"
-#include "view/time_walk.h"
+#include "report/json/json.h"
+#include "view/data/time_walk.h"
 
 namespace assay::view {
 namespace {

@@ -14,14 +14,14 @@
 #include <string>
 #include <vector>
 
-#include "analysis/call_tree.h"
-#include "analysis/run_rules.h"
-#include "analysis/wait_classifier.h"
+#include "analysis/profile/call_tree.h"
+#include "analysis/rules/run_rules.h"
+#include "analysis/time/wait_classifier.h"
 #include "base/result.h"
 #include "run/reader.h"
 #include "view/reader_pool.h"
-#include "view/slice_sums.h"
-#include "view/thread_state.h"
+#include "view/data/slice_sums.h"
+#include "view/data/thread_state.h"
 
 namespace assay::view {
 

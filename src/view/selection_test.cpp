@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "analysis/fake_run.h"
+#include "analysis/testing/fake_run.h"
 
 namespace assay::view {
 namespace {

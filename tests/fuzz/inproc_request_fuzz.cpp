@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "inject/inproc/access.h"
-#include "inject/inproc/http_request.h"
+#include "inject/inproc/http/access.h"
+#include "inject/inproc/http/http_request.h"
 #include "tests/fuzz/fuzz_target.h"
 
 using namespace assay::inproc;

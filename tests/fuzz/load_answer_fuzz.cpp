@@ -10,11 +10,11 @@
 #include <string>
 #include <string_view>
 
-#include "load/grpc_answer.h"
-#include "load/http1_response.h"
-#include "load/reflection.h"
-#include "load/tick_line.h"
-#include "load/wire_reader.h"
+#include "load/grpc/grpc_answer.h"
+#include "load/http1/http1_response.h"
+#include "load/grpc/reflection.h"
+#include "load/result/tick_line.h"
+#include "load/grpc/wire_reader.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace {

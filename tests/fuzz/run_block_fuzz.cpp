@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "run/block_codec.h"
+#include "run/blocks/block_codec.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace {

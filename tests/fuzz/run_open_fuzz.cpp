@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "run/reader.h"
-#include "run/sql.h"
+#include "run/sql/sql.h"
 #include "run/writer.h"
 #include "tests/fuzz/fuzz_target.h"
 

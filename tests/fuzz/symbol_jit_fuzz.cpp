@@ -1,9 +1,9 @@
 // Any bytes as a perf map, as a jitdump, as kallsyms and as a cached unit table.
 #include <string_view>
 
-#include "symbol/jit_code.h"
-#include "symbol/kernel_symbols.h"
-#include "symbol/unit_cache.h"
+#include "symbol/jit/jit_code.h"
+#include "symbol/kernel/kernel_symbols.h"
+#include "symbol/dwarf/unit_cache.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace {

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "model/display_name.h"
-#include "symbol/demangle.h"
+#include "symbol/demangle/demangle.h"
 #include "tests/fuzz/fuzz_target.h"
 
 std::vector<std::vector<uint8_t>> fuzz_corpus() {

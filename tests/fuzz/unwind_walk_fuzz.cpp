@@ -9,7 +9,7 @@
 
 #include "tests/fuzz/fuzz_target.h"
 #include "unwind/arch_x86_64.h"
-#include "unwind/table_builder.h"
+#include "unwind/table/table_builder.h"
 #include "unwind/testing/synthetic_stack.h"
 #include "unwind/walk_cache.h"
 #include "unwind/walker.h"

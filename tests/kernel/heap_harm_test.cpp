@@ -12,7 +12,7 @@
 
 #include "capture/heap/injector.h"
 #include "harness.h"
-#include "os/procfs.h"
+#include "os/process/procfs.h"
 
 namespace assay::kernel_test {
 namespace {

@@ -120,50 +120,46 @@ void compute(int number) {
   }
 }
 
-int main(int argc, char** argv) {
+struct Options {
   std::string address;
   int threads = 2;
   double seconds = 60;
-  bool fork_child = false, blocked = false;
+  bool fork_child = false, blocked = false, pause = false;
+};
+
+static Options parse(int argc, char** argv) {
+  Options options;
   for (int i = 1; i < argc; ++i) {
     std::string word = argv[i];
-    if (word == "--serve" && i + 1 < argc) address = argv[++i];
-    if (word == "--threads" && i + 1 < argc) threads = std::atoi(argv[++i]);
-    if (word == "--seconds" && i + 1 < argc) seconds = std::atof(argv[++i]);
-    if (word == "--fork") fork_child = true;
-    if (word == "--blocked") blocked = true;
-    if (word == "--pause") {
-      std::signal(SIGTERM, [](int) {});
-      pause();
-      return 0;
-    }
+    if (word == "--serve" && i + 1 < argc) options.address = argv[++i];
+    if (word == "--threads" && i + 1 < argc) options.threads = std::atoi(argv[++i]);
+    if (word == "--seconds" && i + 1 < argc) options.seconds = std::atof(argv[++i]);
+    if (word == "--fork") options.fork_child = true;
+    if (word == "--blocked") options.blocked = true;
+    if (word == "--pause") options.pause = true;
   }
-  sem_init(&turnstile, 0, 0);
-  sem_init(&gate, 0, 0);
+  return options;
+}
+
+// False: libassay could not serve, and the reason is printed.
+static bool serve(const std::string& address) {
 #ifdef WITH_ASSAY
   if (!address.empty()) {
     int port = assay::serve(address);
     if (port < 0) {
       std::printf("error %s\n", assay::last_error().c_str());
-      return 1;
+      return false;
     }
     std::printf("port %d\n", port);
     std::fflush(stdout);
   }
+#else
+  (void)address;
 #endif
-  pid_t child = fork_child ? fork() : -1;
-  std::vector<std::thread> workers;
-  for (int i = 0; i < threads; ++i) workers.emplace_back(compute, i);
-  workers.emplace_back([] {
-#ifdef WITH_ASSAY
-    assay::label scope("waits", "for the bell");
-#endif
-    while (!done) wait_for_bell();
-  });
-  workers.emplace_back([] {
-    while (!done) wait_at_turnstile();
-  });
-  if (blocked) add_unreachable_threads(workers);
+  return true;
+}
+
+static void keep_going(double seconds) {
   auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   while (std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -173,6 +169,32 @@ int main(int argc, char** argv) {
     if (kept.size() < 200) keep_memory();
     sem_post(&turnstile);
   }
+}
+
+int main(int argc, char** argv) {
+  Options options = parse(argc, argv);
+  if (options.pause) {
+    std::signal(SIGTERM, [](int) {});
+    pause();
+    return 0;
+  }
+  sem_init(&turnstile, 0, 0);
+  sem_init(&gate, 0, 0);
+  if (!serve(options.address)) return 1;
+  pid_t child = options.fork_child ? fork() : -1;
+  std::vector<std::thread> workers;
+  for (int i = 0; i < options.threads; ++i) workers.emplace_back(compute, i);
+  workers.emplace_back([] {
+#ifdef WITH_ASSAY
+    assay::label scope("waits", "for the bell");
+#endif
+    while (!done) wait_for_bell();
+  });
+  workers.emplace_back([] {
+    while (!done) wait_at_turnstile();
+  });
+  if (options.blocked) add_unreachable_threads(workers);
+  keep_going(options.seconds);
   done = true;
   sem_post(&turnstile);
   for (int i = 0; i < kSleepers; ++i) sem_post(&gate);

@@ -5,16 +5,16 @@
 
 #include <fmt/format.h>
 
-#include "analysis/compare/changed_functions.h"
+#include "analysis/compare/functions/changed_functions.h"
 #include "analysis/compare/comparability.h"
 #include "analysis/compare/heap_changes.h"
-#include "analysis/compare/measure.h"
-#include "analysis/compare/measures.h"
-#include "analysis/compare/run_speeds.h"
+#include "analysis/compare/statistics/measure.h"
+#include "analysis/compare/statistics/measures.h"
+#include "analysis/compare/statistics/run_speeds.h"
 #include "analysis/compare/sentence.h"
 #include "analysis/compare/side_verdict.h"
 #include "analysis/compare/sides.h"
-#include "analysis/compare/statistics.h"
+#include "analysis/compare/statistics/statistics.h"
 
 namespace assay::analysis {
 namespace {

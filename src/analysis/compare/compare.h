@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "analysis/compare/run_values.h"
-#include "analysis/compare/union_tree.h"
+#include "analysis/compare/functions/union_tree.h"
 #include "base/result.h"
 
 namespace assay::analysis {

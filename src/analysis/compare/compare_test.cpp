@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "analysis/compare/drawn_runs.h"
+#include "analysis/compare/statistics/drawn_runs.h"
 
 namespace assay::analysis {
 namespace {

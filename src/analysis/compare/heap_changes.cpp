@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
-#include "analysis/compare/comparable_name.h"
-#include "analysis/compare/measure.h"
-#include "analysis/compare/statistics.h"
+#include "analysis/compare/functions/comparable_name.h"
+#include "analysis/compare/statistics/measure.h"
+#include "analysis/compare/statistics/statistics.h"
 
 namespace assay::analysis {
 namespace {

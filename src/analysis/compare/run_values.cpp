@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "analysis/analyse.h"
-#include "analysis/compare/comparable_name.h"
-#include "analysis/compare/counted_parts.h"
+#include "analysis/compare/functions/comparable_name.h"
+#include "analysis/compare/functions/counted_parts.h"
 
 namespace assay::analysis {
 namespace {

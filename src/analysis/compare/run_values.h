@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/call_tree.h"
-#include "analysis/compare/union_tree.h"
-#include "analysis/heap_summary.h"
-#include "analysis/thread_time.h"
+#include "analysis/profile/call_tree.h"
+#include "analysis/compare/functions/union_tree.h"
+#include "analysis/heap/heap_summary.h"
+#include "analysis/time/thread_time.h"
 #include "base/result.h"
 #include "run/reader.h"
 

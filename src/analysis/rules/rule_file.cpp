@@ -20,7 +20,7 @@
 // clang-format on
 
 #include "analysis/rules/rule_set.h"
-#include "analysis/vitals.h"
+#include "analysis/verdict/vitals.h"
 
 namespace assay::analysis {
 namespace {

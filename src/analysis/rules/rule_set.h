@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/wait_kind.h"
+#include "analysis/time/wait_kind.h"
 
 namespace assay::analysis {
 

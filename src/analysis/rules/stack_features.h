@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/call_tree.h"
+#include "analysis/profile/call_tree.h"
 #include "analysis/rules/name_pattern.h"
 #include "analysis/rules/rule_set.h"
 

@@ -32,7 +32,7 @@ Result<std::unique_ptr<BpfPrograms>> BpfPrograms::load(const BpfOptions&) {
 #include "capture/bpf/assay.skel.h"
 #include "capture/bpf/bpf_ring.h"
 #include "capture/bpf/load_log.h"
-#include "os/perf_event.h"
+#include "os/events/perf_event.h"
 
 namespace assay::capture {
 namespace {

@@ -1,6 +1,6 @@
 // TablePool: unwind tables of modules laid out for the programs, in chunks of words.
 //
-// In: a module's index and rows (unwind/table_format.h). Out: where its index begins and what its
+// In: a module's index and rows (unwind/table/table_format.h). Out: where its index begins and what its
 // row numbers count from. All the rows that a page of text needs lie in one chunk, the row that
 // holds at the page's beginning first, so that the program searches within one piece of memory.
 // Chunks come from `new_chunk` as they are needed; nothing moves once it is placed. Threads: one

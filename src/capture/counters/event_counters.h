@@ -13,7 +13,7 @@
 
 #include "capture/counters/counter_group.h"
 #include "capture/stat/counter_set.h"
-#include "os/procfs.h"
+#include "os/process/procfs.h"
 
 namespace assay::capture {
 

@@ -10,10 +10,10 @@
 
 #include "model/ids.h"
 #include "model/run_info.h"
-#include "os/binary_facts.h"
-#include "os/cgroup.h"
-#include "os/host.h"
-#include "os/procfs.h"
+#include "os/process/binary_facts.h"
+#include "os/machine/cgroup.h"
+#include "os/machine/host.h"
+#include "os/process/procfs.h"
 
 namespace assay::capture {
 

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "capture/counters/counter_group.h"
-#include "os/cgroup.h"
-#include "os/procfs.h"
+#include "os/machine/cgroup.h"
+#include "os/process/procfs.h"
 
 namespace assay::capture {
 

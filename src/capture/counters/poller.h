@@ -19,9 +19,9 @@
 
 #include "capture/counters/counter_group.h"
 #include "capture/counters/socket_counters.h"
-#include "os/cgroup.h"
-#include "os/counter_kernel.h"
-#include "os/procfs.h"
+#include "os/machine/cgroup.h"
+#include "os/events/counter_kernel.h"
+#include "os/process/procfs.h"
 
 namespace assay::capture {
 

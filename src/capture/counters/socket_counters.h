@@ -20,8 +20,8 @@
 
 #include "capture/counters/counter_group.h"
 #include "capture/counters/socket_owners.h"
-#include "os/inet_diag.h"
-#include "os/procfs.h"
+#include "os/machine/inet_diag.h"
+#include "os/process/procfs.h"
 
 namespace assay::capture {
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "os/inet_diag.h"
+#include "os/machine/inet_diag.h"
 
 namespace assay::capture {
 

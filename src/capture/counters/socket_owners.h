@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "capture/counters/counter_group.h"
-#include "os/procfs.h"
+#include "os/process/procfs.h"
 
 namespace assay::capture {
 

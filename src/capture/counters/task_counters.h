@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "capture/counters/counter_group.h"
-#include "os/procfs.h"
+#include "os/process/procfs.h"
 
 namespace assay::capture {
 

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "os/procfs.h"
+#include "os/process/procfs.h"
 
 namespace assay::capture {
 namespace {

@@ -4,7 +4,7 @@
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 
-#include "os/perf_event.h"
+#include "os/events/perf_event.h"
 
 namespace assay::capture {
 

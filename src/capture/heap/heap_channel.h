@@ -22,7 +22,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "model/heap.h"
+#include "model/heap/heap.h"
 
 namespace assay::inject {
 struct HeapChannelHeader;

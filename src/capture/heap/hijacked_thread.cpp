@@ -13,7 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "os/mapping_lookup.h"
+#include "os/process/mapping_lookup.h"
 
 namespace assay::capture {
 namespace {

@@ -14,7 +14,7 @@
 #include "base/unique_fd.h"
 #include "capture/heap/elf_symbols.h"
 #include "capture/heap/way_back.h"
-#include "os/module_file.h"
+#include "os/process/module_file.h"
 
 namespace assay::capture {
 namespace {

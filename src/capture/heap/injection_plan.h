@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "base/result.h"
-#include "os/procfs.h"
+#include "os/process/procfs.h"
 
 namespace assay::capture {
 

@@ -19,7 +19,7 @@
 #include "base/result.h"
 #include "capture/heap/attach_guard.h"
 #include "capture/heap/heap_channel.h"
-#include "os/procfs.h"
+#include "os/process/procfs.h"
 
 namespace assay::capture {
 

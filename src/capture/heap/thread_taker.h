@@ -14,7 +14,7 @@
 #include "capture/heap/hijacked_thread.h"
 #include "capture/heap/injection_plan.h"
 #include "capture/heap/tracees.h"
-#include "os/procfs.h"
+#include "os/process/procfs.h"
 
 namespace assay::capture {
 

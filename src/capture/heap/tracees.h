@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "os/procfs.h"
+#include "os/process/procfs.h"
 
 namespace assay::capture {
 

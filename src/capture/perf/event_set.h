@@ -26,7 +26,7 @@
 #include "capture/perf/ring_reader.h"
 #include "capture/perf/sched_tracepoints.h"
 #include "model/run_info.h"
-#include "os/perf_event.h"
+#include "os/events/perf_event.h"
 
 namespace assay::capture {
 

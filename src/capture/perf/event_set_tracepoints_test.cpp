@@ -6,7 +6,7 @@
 
 #include "capture/perf/event_set_fixture.h"
 #include "capture/perf/fake_perf_records.h"
-#include "os/tracefs.h"
+#include "os/events/tracefs.h"
 
 namespace assay::capture {
 namespace {

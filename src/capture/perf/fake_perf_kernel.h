@@ -18,7 +18,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "os/perf_event.h"
+#include "os/events/perf_event.h"
 
 namespace assay::capture::fake {
 

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "os/perf_event.h"
+#include "os/events/perf_event.h"
 
 namespace assay::capture {
 

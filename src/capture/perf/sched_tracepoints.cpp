@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "os/tracefs.h"
+#include "os/events/tracefs.h"
 
 namespace assay::capture {
 

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "os/counter_kernel.h"
+#include "os/events/counter_kernel.h"
 
 namespace assay::capture {
 

@@ -16,7 +16,7 @@
 
 #include "base/result.h"
 #include "capture/stat/counter_events.h"
-#include "os/counter_kernel.h"
+#include "os/events/counter_kernel.h"
 
 namespace assay::capture {
 

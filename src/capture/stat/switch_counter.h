@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "capture/stat/syscall_counter.h"
-#include "os/counter_kernel.h"
+#include "os/events/counter_kernel.h"
 
 namespace assay::capture {
 

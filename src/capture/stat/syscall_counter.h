@@ -16,7 +16,7 @@
 #include <sys/types.h>
 
 #include "base/result.h"
-#include "os/counter_kernel.h"
+#include "os/events/counter_kernel.h"
 
 namespace assay::capture {
 

@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 #include "capture/stat/top_down_plan.h"
-#include "os/counter_kernel.h"
+#include "os/events/counter_kernel.h"
 
 namespace assay::capture {
 

@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 #include "model/top_down.h"
-#include "os/pmu.h"
+#include "os/machine/pmu.h"
 
 namespace assay::capture {
 

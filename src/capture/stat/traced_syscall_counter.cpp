@@ -1,7 +1,7 @@
 #include <sys/syscall.h>
 
 #include "capture/stat/syscall_counter.h"
-#include "os/tracefs.h"
+#include "os/events/tracefs.h"
 
 namespace assay::capture {
 namespace {

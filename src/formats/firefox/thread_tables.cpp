@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "analysis/wait_kind.h"
+#include "analysis/time/wait_kind.h"
 #include "formats/firefox/write_firefox.h"
-#include "formats/flame_tree.h"
-#include "formats/text.h"
+#include "formats/export/flame_tree.h"
+#include "formats/export/text.h"
 #include "model/syscalls.h"
 #include "run/names.h"
 

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "formats/output.h"
-#include "formats/selected_run.h"
+#include "formats/export/output.h"
+#include "formats/export/selected_run.h"
 
 namespace assay::formats {
 

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "formats/firefox/thread_tables.h"
-#include "formats/text.h"
+#include "formats/export/text.h"
 
 namespace assay::formats {
 namespace {

@@ -6,8 +6,8 @@
 // docs-developer/CHANGELOG-formats.md of firefox-devtools/profiler.
 #pragma once
 
-#include "formats/output.h"
-#include "formats/selected_run.h"
+#include "formats/export/output.h"
+#include "formats/export/selected_run.h"
 
 namespace assay::formats {
 

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "formats/export_fixture.h"
+#include "formats/export/export_fixture.h"
 #include "formats/gzip.h"
 #include "formats/pprof/profile_message.h"
 

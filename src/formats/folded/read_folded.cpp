@@ -4,7 +4,7 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "formats/wait_leaf.h"
+#include "formats/export/wait_leaf.h"
 
 namespace assay::formats {
 namespace {

@@ -6,7 +6,7 @@
 // without a value, with its offset. Empty lines and '#' lines are skipped.
 #pragma once
 
-#include "formats/reading.h"
+#include "formats/import/reading.h"
 
 namespace assay::formats {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "formats/text.h"
+#include "formats/export/text.h"
 
 namespace assay::formats {
 

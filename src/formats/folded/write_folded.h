@@ -5,8 +5,8 @@
 // space. The values add up to the tree's total. Failures: Output's.
 #pragma once
 
-#include "formats/flame_tree.h"
-#include "formats/output.h"
+#include "formats/export/flame_tree.h"
+#include "formats/export/output.h"
 
 namespace assay::formats {
 

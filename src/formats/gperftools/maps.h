@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "formats/reading.h"
+#include "formats/import/reading.h"
 
 namespace assay::formats {
 

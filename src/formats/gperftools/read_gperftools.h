@@ -11,7 +11,7 @@
 // Failures: malformed or truncated data with its offset.
 #pragma once
 
-#include "formats/reading.h"
+#include "formats/import/reading.h"
 
 namespace assay::formats {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "formats/text.h"
+#include "formats/export/text.h"
 
 namespace assay::formats {
 namespace {

@@ -7,9 +7,9 @@
 
 #include <vector>
 
-#include "formats/output.h"
-#include "formats/selected_run.h"
-#include "formats/totals.h"
+#include "formats/export/output.h"
+#include "formats/export/selected_run.h"
+#include "formats/export/totals.h"
 
 namespace assay::formats {
 

@@ -21,7 +21,7 @@
 #include <sys/types.h>
 
 #include "base/clock.h"
-#include "formats/input.h"
+#include "formats/import/input.h"
 #include "model/registers.h"
 
 namespace assay::formats {

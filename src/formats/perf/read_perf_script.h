@@ -10,7 +10,7 @@
 // a sample, with its offset; no sample at all.
 #pragma once
 
-#include "formats/reading.h"
+#include "formats/import/reading.h"
 
 namespace assay::formats {
 

@@ -1,6 +1,6 @@
 #include "formats/perf/read_perf_script.h"
 
-#include "formats/export_fixture.h"
+#include "formats/export/export_fixture.h"
 
 namespace assay::formats {
 namespace {

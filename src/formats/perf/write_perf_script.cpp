@@ -2,8 +2,8 @@
 
 #include <unordered_map>
 
-#include "formats/stack_text.h"
-#include "formats/text.h"
+#include "formats/export/stack_text.h"
+#include "formats/export/text.h"
 
 namespace assay::formats {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "formats/reading.h"
+#include "formats/import/reading.h"
 
 namespace assay::formats {
 

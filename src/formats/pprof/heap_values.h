@@ -10,7 +10,7 @@
 #include <set>
 
 #include "formats/pprof/profile_message.h"
-#include "formats/run_builder.h"
+#include "formats/import/run_builder.h"
 
 namespace assay::formats {
 

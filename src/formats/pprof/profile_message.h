@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "formats/input.h"
+#include "formats/import/input.h"
 
 namespace assay::formats {
 

@@ -6,7 +6,7 @@
 #include "formats/pprof/heap_values.h"
 #include "formats/pprof/profile_message.h"
 #include "formats/pprof/wire.h"
-#include "formats/wait_leaf.h"
+#include "formats/export/wait_leaf.h"
 
 namespace assay::formats {
 namespace {

@@ -8,7 +8,7 @@
 // names that refer to nothing; options that contradict what the types say.
 #pragma once
 
-#include "formats/reading.h"
+#include "formats/import/reading.h"
 
 namespace assay::formats {
 

@@ -1,7 +1,7 @@
 // pprof of other writers: what types without a meaning become, and files that were cut.
 #include "formats/pprof/read_pprof.h"
 
-#include "formats/export_fixture.h"
+#include "formats/export/export_fixture.h"
 #include "formats/pprof/wire.h"
 
 namespace assay::formats {

@@ -4,14 +4,14 @@
 #include <array>
 #include <unordered_map>
 
-#include "analysis/imported_unit.h"
-#include "analysis/wait_kind.h"
+#include "analysis/profile/imported_unit.h"
+#include "analysis/time/wait_kind.h"
 #include "formats/gzip.h"
-#include "formats/missing_metric.h"
+#include "formats/export/missing_metric.h"
 #include "formats/pprof/wire.h"
-#include "formats/text.h"
-#include "formats/wait_leaf.h"
-#include "model/allocation_names.h"
+#include "formats/export/text.h"
+#include "formats/export/wait_leaf.h"
+#include "model/heap/allocation_names.h"
 #include "run/names.h"
 
 namespace assay::formats {

@@ -8,8 +8,8 @@
 #pragma once
 
 #include "base/result.h"
-#include "formats/output.h"
-#include "formats/totals.h"
+#include "formats/export/output.h"
+#include "formats/export/totals.h"
 
 namespace assay::formats {
 

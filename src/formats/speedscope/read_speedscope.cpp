@@ -5,9 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "formats/metric.h"
+#include "formats/export/metric.h"
 #include "formats/speedscope/speedscope_json.h"
-#include "formats/wait_leaf.h"
+#include "formats/export/wait_leaf.h"
 
 namespace assay::formats {
 namespace {

@@ -7,7 +7,7 @@
 // its offset) or lacks what the schema demands; indices that refer to nothing.
 #pragma once
 
-#include "formats/reading.h"
+#include "formats/import/reading.h"
 
 namespace assay::formats {
 

@@ -10,7 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "formats/input.h"
+#include "formats/import/input.h"
 
 namespace assay::formats {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "formats/text.h"
-#include "formats/wait_leaf.h"
+#include "formats/export/text.h"
+#include "formats/export/wait_leaf.h"
 
 namespace assay::formats {
 namespace {

@@ -8,9 +8,9 @@
 
 #include <optional>
 
-#include "formats/metric.h"
-#include "formats/output.h"
-#include "formats/selected_run.h"
+#include "formats/export/metric.h"
+#include "formats/export/output.h"
+#include "formats/export/selected_run.h"
 
 namespace assay::formats {
 

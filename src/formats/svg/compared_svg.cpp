@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "analysis/compare/node_changes.h"
+#include "analysis/compare/functions/node_changes.h"
 #include "formats/svg/write_svg.h"
 
 namespace assay::formats {

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "analysis/compare/compare.h"
-#include "formats/output.h"
+#include "formats/export/output.h"
 
 namespace assay::formats {
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "formats/flame_tree.h"
+#include "formats/export/flame_tree.h"
 
 namespace assay::formats {
 

@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "formats/export_fixture.h"
+#include "formats/export/export_fixture.h"
 
 namespace assay::formats {
 namespace {

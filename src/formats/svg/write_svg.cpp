@@ -10,7 +10,7 @@
 #include "formats/svg/layout.h"
 #include "formats/svg/page.h"
 #include "formats/svg/palette.h"
-#include "formats/text.h"
+#include "formats/export/text.h"
 #include "model/display_name.h"
 
 namespace assay::formats {

@@ -9,8 +9,8 @@
 #include <functional>
 #include <string>
 
-#include "formats/flame_tree.h"
-#include "formats/output.h"
+#include "formats/export/flame_tree.h"
+#include "formats/export/output.h"
 
 namespace assay::formats {
 

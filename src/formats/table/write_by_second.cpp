@@ -5,8 +5,8 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "formats/text.h"
-#include "formats/wait_leaf.h"
+#include "formats/export/text.h"
+#include "formats/export/wait_leaf.h"
 
 namespace assay::formats {
 namespace {

@@ -4,9 +4,9 @@
 // covers. Stacks are as in the folded format. Failures: the Reader's.
 #pragma once
 
-#include "formats/metric.h"
-#include "formats/output.h"
-#include "formats/selected_run.h"
+#include "formats/export/metric.h"
+#include "formats/export/output.h"
+#include "formats/export/selected_run.h"
 
 namespace assay::formats {
 

@@ -4,8 +4,8 @@
 #include <functional>
 #include <tuple>
 
-#include "formats/flame_tree.h"
-#include "formats/text.h"
+#include "formats/export/flame_tree.h"
+#include "formats/export/text.h"
 
 namespace assay::formats {
 namespace {

@@ -4,8 +4,8 @@
 // its total. Cells with the separator, quotes or line ends are quoted (RFC 4180).
 #pragma once
 
-#include "formats/output.h"
-#include "formats/totals.h"
+#include "formats/export/output.h"
+#include "formats/export/totals.h"
 
 namespace assay::formats {
 

@@ -4,7 +4,7 @@
 
 #include <dwarf.h>
 
-#include "symbol/byte_cursor.h"
+#include "symbol/elf/byte_cursor.h"
 
 namespace assay::symbol {
 namespace {

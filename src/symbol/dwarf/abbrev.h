@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "symbol/byte_cursor.h"
+#include "symbol/elf/byte_cursor.h"
 
 namespace assay::symbol {
 

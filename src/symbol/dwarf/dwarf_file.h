@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "symbol/dwarf/dwarf_unit.h"
-#include "symbol/elf_file.h"
+#include "symbol/elf/elf_file.h"
 
 namespace assay::symbol {
 

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "symbol/byte_cursor.h"
-#include "symbol/byte_source.h"
+#include "symbol/elf/byte_cursor.h"
+#include "symbol/elf/byte_source.h"
 #include "symbol/dwarf/abbrev.h"
 
 namespace assay::symbol {

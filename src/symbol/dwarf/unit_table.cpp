@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "symbol/demangle.h"
+#include "symbol/demangle/demangle.h"
 
 namespace assay::symbol {
 namespace {

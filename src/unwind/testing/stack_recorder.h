@@ -27,9 +27,9 @@
 #include "base/unique_fd.h"
 #include "model/address_space.h"
 #include "model/module.h"
-#include "os/module_file.h"
-#include "unwind/table.h"
-#include "unwind/table_builder.h"
+#include "os/process/module_file.h"
+#include "unwind/table/table.h"
+#include "unwind/table/table_builder.h"
 #include "unwind/unwinder.h"
 
 namespace assay::unwind::testing {

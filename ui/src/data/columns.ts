@@ -1,4 +1,4 @@
-// Reads the tables that src/view/columns.h writes. Foreign bytes: every length is checked.
+// Reads the tables that src/view/data/columns.h writes. Foreign bytes: every length is checked.
 
 export interface Table {
   kind: string;

@@ -1,4 +1,4 @@
-// The states of a thread (src/view/thread_state.h), their order on the page and their colours.
+// The states of a thread (src/view/data/thread_state.h), their order on the page and their colours.
 
 export const enum State {
   User = 0,

@@ -1,0 +1,24 @@
+// The heap sampler behind /debug/pprof/heap: the one of inject/preload, which is part of
+// libassay.so. In libassay.a, which does not stand in for malloc, there is none and everything here
+// is false or zero.
+#pragma once
+
+#include "assay/assay.h"
+#include "inject/inproc/write/byte_buffer.h"
+#include "inject/inproc/write/profile.h"
+
+namespace assay::inproc {
+
+struct HeapTotals {
+  double allocated_bytes = 0, live_bytes = 0;
+};
+
+// One sample per ASSAY_HEAP_RATE bytes (512 KiB). Again: goes on. False: none here, or no memory.
+bool start_heap_sampling();
+bool heap_is_sampled();
+HeapTotals heap_totals_now();
+bool collect_heap(Arena& arena, Profile& profile);
+// False with a sentence in last_error.
+bool write_heap_profile(assay_format format, ByteBuffer& out);
+
+}  // namespace assay::inproc

@@ -1,0 +1,336 @@
+#include "analysis/rules/detect.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "analysis/verdict/vitals.h"
+#include "base/units.h"
+
+namespace assay::analysis {
+namespace {
+
+constexpr double kCpuShare = 0.03;
+constexpr double kWaitShare = 0.05;
+constexpr double kLowerBound = 2.0 / 3;  // of the threshold, for the interval's lower end
+constexpr size_t kHotFunctions = 3;
+constexpr size_t kLocksFound = 3;
+constexpr uint32_t kLinesAround = 2;
+
+double ratio(int64_t part, int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+bool holds(const MetricCondition& condition, const Vitals& vitals) {
+  auto value = vital(vitals, condition.metric);
+  if (!value) return false;
+  return (!condition.above || *value > *condition.above) &&
+         (!condition.below || *value < *condition.below);
+}
+
+// The sum of what matched, by the frame of the program that is responsible for it.
+struct Matches {
+  struct Caller {
+    int64_t ns = 0;
+    uint64_t count = 0;
+    int64_t heaviest_ns = -1;
+    model::StackId stack;
+    FunctionIndex matched = 0;
+  };
+  int64_t ns = 0;
+  uint64_t count = 0;
+  std::map<FunctionIndex, Caller> callers;
+
+  void add(FunctionIndex caller, FunctionIndex matched, int64_t time_ns, uint64_t times,
+           model::StackId stack) {
+    ns += time_ns;
+    count += times;
+    Caller& one = callers[caller];
+    one.ns += time_ns;
+    one.count += times;
+    if (time_ns > one.heaviest_ns) {
+      one.heaviest_ns = time_ns;
+      one.stack = stack;
+      one.matched = matched;
+    }
+  }
+  std::vector<std::pair<FunctionIndex, Caller>> sorted() const {
+    std::vector<std::pair<FunctionIndex, Caller>> all(callers.begin(), callers.end());
+    std::stable_sort(all.begin(), all.end(),
+                     [](const auto& a, const auto& b) { return a.second.ns > b.second.ns; });
+    return all;
+  }
+};
+
+class Detection {
+ public:
+  explicit Detection(const DetectorInput& input) : in_(input) {}
+
+  void run(const DetectorSets::Row& row, std::vector<Diagnosis>& out) {
+    const DetectorRule& rule = *row.rule;
+    for (const MetricCondition& condition : rule.when) {
+      if (!holds(condition, in_.report.vitals)) return;
+    }
+    using enum DetectorRule::Measure;
+    switch (rule.measure) {
+      case cpu:
+        return by_cpu(row, out);
+      case wait:
+        return by_wait(row, out);
+      case fact:
+        return by_fact(rule, out);
+      case metric:
+        return by_metric(rule, out);
+      case hottest:
+        return by_hottest(rule, out);
+      case lock:
+        return by_lock(rule, out);
+    }
+  }
+
+ private:
+  static Diagnosis finding(const DetectorRule& rule) {
+    Diagnosis f;
+    f.id = rule.id;
+    f.title = rule.title;
+    f.cause = rule.cause;
+    f.because = rule.because;
+    f.recommendation = rule.recommendation;
+    f.withholds = rule.withholds;
+    return f;
+  }
+
+  bool matches(const DetectorSets::Row& row, PathIndex path) const {
+    if (path == 0) return false;
+    if (row.rule->leaf_only) {
+      if (!in_.features.function_has(in_.tree.paths()[path].function, row.names)) return false;
+    } else if (row.names != kNoSet && !in_.features.path_has(path, row.names)) {
+      return false;
+    }
+    return row.under == kNoSet || in_.features.path_has(path, row.under);
+  }
+
+  // The matched function nearest to the leaf, and the program's own frame at or above it.
+  std::pair<FunctionIndex, FunctionIndex> responsible(PathIndex path, SetIndex names) const {
+    FunctionIndex matched = in_.tree.paths()[path].function;
+    PathIndex at = path;
+    for (PathIndex p = path; p != 0 && names != kNoSet; p = in_.tree.paths()[p].parent) {
+      if (!in_.features.function_has(in_.tree.paths()[p].function, names)) continue;
+      matched = in_.tree.paths()[p].function;
+      at = p;
+      break;
+    }
+    for (PathIndex p = at; p != 0; p = in_.tree.paths()[p].parent) {
+      FunctionIndex function = in_.tree.paths()[p].function;
+      if (in_.categories.application(function)) return {matched, function};
+    }
+    return {matched, matched};
+  }
+
+  void place(Diagnosis& f, FunctionIndex caller, model::StackId stack) const {
+    const Function& function = in_.tree.functions()[caller];
+    f.where = {std::string(function.name), std::string(function.file), function.line};
+    for (const FrameText& frame : in_.tree.texts_of(stack)) {
+      if (frame.function != function.name || frame.line == 0) continue;
+      f.where.file = frame.file;
+      f.where.line = frame.line;
+      break;
+    }
+  }
+
+  void show(Diagnosis& f, const Matches& sum, std::string_view unit) const {
+    auto callers = sum.sorted();
+    if (callers.empty()) return;
+    place(f, callers[0].first, callers[0].second.stack);
+    for (size_t i = 0; i < std::min<size_t>(3, callers.size()); ++i) {
+      const auto& [caller, one] = callers[i];
+      std::string_view matched = in_.tree.functions()[one.matched].name;
+      std::string_view name = in_.tree.functions()[caller].name;
+      Evidence evidence;
+      evidence.text = fmt::format("{} {} ({}) in {}", format_count(one.count), unit,
+                                  format_duration(one.ns), matched);
+      if (matched != name) evidence.text += fmt::format(", for {}", name);
+      evidence.frames = in_.tree.texts_of(one.stack);
+      f.evidence.push_back(std::move(evidence));
+    }
+    if (!in_.source || f.where.file.empty() || f.where.line == 0) return;
+    uint32_t first = f.where.line > kLinesAround ? f.where.line - kLinesAround : 1;
+    f.evidence[0].source = in_.source(f.where.file, first, f.where.line + kLinesAround);
+    f.evidence[0].source_line = first;
+  }
+
+  static bool fires(const Estimate& share, double threshold) {
+    return share.share >= threshold && share.low >= kLowerBound * threshold;
+  }
+
+  void by_cpu(const DetectorSets::Row& row, std::vector<Diagnosis>& out) {
+    Matches sum;
+    for (const PathWeight& weight : in_.cpu) {
+      if (!matches(row, weight.path)) continue;
+      auto [matched, caller] = responsible(weight.path, row.names);
+      sum.add(caller, matched, weight.ns, weight.samples, weight.heaviest);
+    }
+    Diagnosis f = finding(*row.rule);
+    f.of = "CPU time";
+    f.share = wilson(ratio(sum.ns, in_.report.on_cpu.time_ns), in_.report.on_cpu.effective_samples);
+    double least = row.rule->share > 0 ? row.rule->share : kCpuShare;
+    if (sum.count == 0 || !fires(f.share, least)) return;
+    show(f, sum, "samples");
+    out.push_back(std::move(f));
+  }
+
+  void by_wait(const DetectorSets::Row& row, std::vector<Diagnosis>& out) {
+    const std::vector<BlockKind>& kinds = row.rule->kinds;
+    Matches sum;
+    for (const WaitWeight& weight : in_.waits) {
+      if (weight.idle || weight.ns <= 0) continue;
+      if (!kinds.empty() && std::find(kinds.begin(), kinds.end(), weight.kind) == kinds.end()) {
+        continue;
+      }
+      if (weight.path == 0 || !matches(row, weight.path)) continue;
+      auto [matched, caller] = responsible(weight.path, row.names);
+      sum.add(caller, matched, weight.ns, weight.count, weight.heaviest);
+    }
+    Diagnosis f = finding(*row.rule);
+    f.of = "busy time";
+    f.share =
+        wilson(std::min(1.0, ratio(sum.ns, in_.serving_busy_ns)), static_cast<double>(sum.count));
+    double least = row.rule->share > 0 ? row.rule->share : kWaitShare;
+    if (sum.count == 0 || !fires(f.share, least)) return;
+    show(f, sum, "waits");
+    out.push_back(std::move(f));
+  }
+
+  void by_metric(const DetectorRule& rule, std::vector<Diagnosis>& out) {
+    Diagnosis f = finding(rule);
+    double value = std::clamp(*vital(in_.report.vitals, rule.when[0].metric), 0.0, 1.0);
+    f.share = {value, value, value};
+    for (const MetricCondition& condition : rule.when) {
+      f.evidence.push_back({fmt::format("{} = {:.4g}", condition.metric,
+                                        *vital(in_.report.vitals, condition.metric)),
+                            {},
+                            {},
+                            0});
+    }
+    out.push_back(std::move(f));
+  }
+
+  void by_fact(const DetectorRule& rule, std::vector<Diagnosis>& out) {
+    bool of_host = rule.fact->key.starts_with("host.");
+    std::string key = of_host ? rule.fact->key.substr(5) : rule.fact->key;
+    for (const model::Fact& fact : in_.report.facts) {
+      bool scope = of_host ? fact.scope == "host" : serves(fact.scope);
+      if (!scope || fact.key != key) continue;
+      bool fits = rule.fact->contains.empty()
+                      ? fact.value != "no" && !fact.value.empty()
+                      : fact.value.find(rule.fact->contains) != fact.value.npos;
+      if (!fits) continue;
+      Diagnosis f = finding(rule);
+      f.share = {1, 1, 1};
+      f.evidence.push_back(
+          {fmt::format("{}: {} = {}", fact.scope, fact.key, fact.value), {}, {}, 0});
+      out.push_back(std::move(f));
+      return;
+    }
+  }
+
+  // A process that does at least a tenth of the work.
+  bool serves(const std::string& scope) const {
+    for (const ProcessTime& process : in_.report.processes) {
+      if (scope != fmt::format("process {}", process.process.id.value)) continue;
+      return process.time.running_ns() * 10 >= in_.report.thread_time.running_ns();
+    }
+    return false;
+  }
+
+  // The program's own functions with the library code that they call and nobody else explains.
+  void by_hottest(const DetectorRule& rule, std::vector<Diagnosis>& out) {
+    std::map<FunctionIndex, Matches> by_function;
+    for (const PathWeight& weight : in_.cpu) {
+      if (weight.path == 0) continue;
+      const Function& leaf = in_.tree.functions()[in_.tree.paths()[weight.path].function];
+      CategoryRole role = in_.categories.role(weight.path);
+      if (leaf.kind != CodeKind::user || role == CategoryRole::allocator ||
+          role == CategoryRole::spin) {
+        continue;
+      }
+      auto [matched, caller] = responsible(weight.path, kNoSet);
+      if (!in_.categories.application(caller)) continue;
+      by_function[caller].add(caller, matched, weight.ns, weight.samples, weight.heaviest);
+    }
+    std::vector<const Matches*> order;
+    for (const auto& [function, sum] : by_function) order.push_back(&sum);
+    std::stable_sort(order.begin(), order.end(),
+                     [](const Matches* a, const Matches* b) { return a->ns > b->ns; });
+    for (size_t i = 0; i < std::min(kHotFunctions, order.size()); ++i) {
+      Diagnosis f = finding(rule);
+      f.of = "CPU time";
+      f.share = wilson(ratio(order[i]->ns, in_.report.on_cpu.time_ns),
+                       in_.report.on_cpu.effective_samples);
+      if (!fires(f.share, rule.share > 0 ? rule.share : kCpuShare)) return;
+      show(f, *order[i], "samples");
+      f.title =
+          fmt::format("{} takes {} of the CPU time", f.where.symbol, format_percent(f.share.share));
+      out.push_back(std::move(f));
+    }
+  }
+
+  void by_lock(const DetectorRule& rule, std::vector<Diagnosis>& out) {
+    size_t found = 0;
+    for (const LockSummary& lock : in_.report.locks) {
+      bool shape = rule.lock_shape.empty() || rule.lock_shape == lock_shape_id(lock.shape);
+      double least = rule.share > 0 ? rule.share : kWaitShare;
+      if (!shape || lock.allocator || lock.busy_share < least || lock.shape == LockShape::brief)
+        continue;
+      if (++found > kLocksFound) return;
+      Diagnosis f = finding(rule);
+      f.of = "busy time";
+      f.title = fmt::format("{}: {}", rule.title, lock.name);
+      f.share = wilson(std::min(1.0, lock.busy_share), static_cast<double>(lock.waits));
+      for (const LockWaiter& waiter : lock.waiters) {
+        if (f.where.symbol.empty()) f.where = {waiter.function, waiter.file, waiter.line};
+        f.evidence.push_back({fmt::format("{} waits ({}) in {}", format_count(waiter.waits),
+                                          format_duration(waiter.total_ns), waiter.function),
+                              waiter.frames,
+                              {},
+                              0});
+      }
+      if (in_.source && !f.where.file.empty() && f.where.line > 0) {
+        uint32_t first = f.where.line > kLinesAround ? f.where.line - kLinesAround : 1;
+        f.evidence[0].source = in_.source(f.where.file, first, f.where.line + kLinesAround);
+        f.evidence[0].source_line = first;
+      }
+      for (const LockHolder& holder : lock.holders) {
+        f.evidence.push_back({fmt::format("released by {}{} {} times", holder.thread,
+                                          holder.function.empty() ? "" : " in " + holder.function,
+                                          format_count(holder.waits)),
+                              {},
+                              {},
+                              0});
+      }
+      out.push_back(std::move(f));
+    }
+  }
+
+  const DetectorInput& in_;
+};
+
+}  // namespace
+
+DetectorSets::DetectorSets(const RuleSet& rules, NameSets& sets) {
+  for (const DetectorRule& rule : rules.detectors) {
+    rows_.push_back({&rule, sets.add(rule.names), sets.add(rule.under)});
+  }
+}
+
+std::vector<Diagnosis> detect(const DetectorSets& detectors, const DetectorInput& input) {
+  Detection detection(input);
+  std::vector<Diagnosis> findings;
+  for (const DetectorSets::Row& row : detectors.rows()) detection.run(row, findings);
+  return findings;
+}
+
+}  // namespace assay::analysis

@@ -1,0 +1,497 @@
+#include "analysis/verdict/vitals.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <set>
+
+namespace assay::analysis {
+namespace {
+
+using model::SeriesScope;
+
+constexpr double kServingShare = 0.03;
+constexpr double kSaturatedThread = 0.85;
+
+double seconds(int64_t ns) {
+  return static_cast<double>(ns) / 1e9;
+}
+
+std::optional<double> number(const std::string& text) {
+  double value = 0;
+  auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc() || !std::isfinite(value)) return {};
+  return value;
+}
+
+std::optional<double> ratio(double part, double whole) {
+  if (whole <= 0) return {};
+  return part / whole;
+}
+
+// Sums and gauges of the run's series by scope and name.
+class SeriesSums {
+ public:
+  static Result<SeriesSums> read(const run::Reader& reader) {
+    SeriesSums sums;
+    const run::Contents& run = reader.contents();
+    TimeNs begin = run.info.window_begin_ns, end = run.info.window_end_ns;
+    for (const model::Series& series : run.series) {
+      bool of_thread = series.scope == SeriesScope::thread && series.name != "migrations";
+      if (of_thread || series.scope == SeriesScope::self || series.scope == SeriesScope::load) {
+        continue;
+      }
+      auto points = reader.points(series.id);
+      if (!points) return std::unexpected(points.error());
+      sums.add(series, *points, begin, end);
+    }
+    return sums;
+  }
+
+  // Growth per second, summed over all series of that name; label must end with `suffix`.
+  std::optional<double> rate(SeriesScope scope, std::string_view name,
+                             std::string_view suffix = "") const {
+    std::optional<double> sum;
+    for (const Row& row : rows_) {
+      if (row.is(scope, name, suffix) && row.rate) sum = sum.value_or(0) + *row.rate;
+    }
+    return sum;
+  }
+  std::optional<double> largest_rate(SeriesScope scope, std::string_view name) const {
+    std::optional<double> most;
+    for (const Row& row : rows_) {
+      if (row.is(scope, name, "") && row.rate) most = std::max(most.value_or(0), *row.rate);
+    }
+    return most;
+  }
+  // Share of the window in which the value was above `limit`; the worst of the series of that name.
+  std::optional<double> above_zero(SeriesScope scope, std::string_view name,
+                                   std::string_view suffix = "") const {
+    std::optional<double> most;
+    for (const Row& row : rows_) {
+      if (row.is(scope, name, suffix) && row.above) most = std::max(most.value_or(0), *row.above);
+    }
+    return most;
+  }
+  std::optional<double> mean(SeriesScope scope, std::string_view name,
+                             std::string_view suffix = "") const {
+    std::optional<double> sum;
+    for (const Row& row : rows_) {
+      if (row.is(scope, name, suffix) && row.mean) sum = sum.value_or(0) + *row.mean;
+    }
+    return sum;
+  }
+  std::optional<double> rate_of(SeriesScope scope, std::string_view name,
+                                const std::string& label) const {
+    for (const Row& row : rows_) {
+      if (row.is(scope, name, "") && row.label == label) return row.rate;
+    }
+    return {};
+  }
+  std::vector<std::string> labels(SeriesScope scope, std::string_view name) const {
+    std::vector<std::string> all;
+    for (const Row& row : rows_) {
+      if (row.is(scope, name, "")) all.push_back(row.label);
+    }
+    return all;
+  }
+
+ private:
+  struct Row {
+    SeriesScope scope;
+    std::string name, label;
+    std::optional<double> rate, above, mean;
+    bool is(SeriesScope s, std::string_view n, std::string_view suffix) const {
+      return scope == s && name == n && std::string_view(label).ends_with(suffix);
+    }
+  };
+
+  void add(const model::Series& series, const std::vector<model::Point>& points, TimeNs begin,
+           TimeNs end) {
+    Row row{series.scope, series.name, series.label, {}, {}, {}};
+    // The last reading may lie a little outside the window: on a busy machine the poller comes
+    // late.
+    constexpr TimeNs kLateNs = kNsPerSecond;
+    auto growth = growth_of(points, begin, end);
+    if (!growth) growth = growth_of(points, begin - kLateNs, end + kLateNs);
+    if (growth) {
+      row.rate = static_cast<double>(growth->by) / seconds(growth->end_ns - growth->begin_ns);
+    }
+    // Each value holds until the next point.
+    double above = 0, weighted = 0, whole = 0;
+    for (size_t i = 0; i < points.size(); ++i) {
+      if (points[i].time < begin || points[i].time > end) continue;
+      TimeNs until = i + 1 < points.size() ? std::min(points[i + 1].time, end) : points[i].time;
+      double length = std::max<double>(1, static_cast<double>(until - points[i].time));
+      whole += length;
+      weighted += length * static_cast<double>(points[i].value);
+      if (points[i].value > 0) above += length;
+    }
+    if (whole > 0) {
+      row.above = above / whole;
+      row.mean = weighted / whole;
+    }
+    rows_.push_back(std::move(row));
+  }
+  std::vector<Row> rows_;
+};
+
+double usable_cpus(const Report& report, bool& bound) {
+  double most = 0;
+  for (const model::Fact& fact : report.facts) {
+    if (!fact.scope.starts_with("process ")) continue;
+    if (fact.key == "usable_cpus") most = std::max(most, number(fact.value).value_or(0));
+    if (fact.key == "usable_cpus_bound_by" && fact.value != "host") bound = true;
+  }
+  if (most <= 0) most = report.cpus;
+  return most;
+}
+
+void add_machine(const Report& report, const SeriesSums& sums, Vitals& v) {
+  double window = seconds(report.window_ns);
+  v.window_s = window;
+  v.samples = static_cast<double>(report.quality.samples);
+  if (report.cpus > 0) v.host_cpus = report.cpus;
+  bool bound = false;
+  double usable = usable_cpus(report, bound);
+  v.bound = bound && report.cpus > 0 && usable < report.cpus ? 1 : 0;
+  if (window <= 0) return;
+  v.cpus_used = seconds(report.thread_time.running_ns()) / window;
+  if (usable > 0) {
+    v.usable_cpus = usable;
+    v.utilisation = *v.cpus_used / usable;
+  }
+  auto idle = sums.rate(SeriesScope::host, "cpu_idle"),
+       disk = sums.rate(SeriesScope::host, "cpu_iowait");
+  if (idle && report.cpus > 0) {
+    double free = (*idle + disk.value_or(0)) / 1e9;
+    v.host_busy = std::clamp(1 - free / report.cpus, 0.0, 1.0);
+    v.other_cpus = std::max(0.0, report.cpus - free - *v.cpus_used);
+  }
+  if (auto softirq = sums.rate(SeriesScope::host, "cpu_softirq")) v.softirq_cpus = *softirq / 1e9;
+  v.generator_cpus = report.workload.generator_cpus;
+  if (auto psi = sums.rate(SeriesScope::host, "psi_io_some")) v.psi_io = *psi / 1e9;
+  v.hitm = sums.mean(SeriesScope::host, "hitm_share");
+}
+
+// The time of the pools that do the work.
+TimeSplit serving_time(const Report& report) {
+  TimeSplit sum;
+  std::set<std::string> serving = serving_pools(report);
+  for (const ThreadTime& thread : report.threads) {
+    if (serving.contains(thread.pool)) sum.add(thread.time);
+  }
+  return sum;
+}
+
+void add_thread_time(const Report& report, Vitals& v) {
+  TimeSplit serving = serving_time(report);
+  auto busy = static_cast<double>(serving.busy_ns());
+  auto share = [&](int64_t ns) { return ratio(static_cast<double>(ns), busy); };
+  using enum BlockKind;
+  v.running = share(serving.running_ns());
+  v.runqueue = share(serving.runqueue_ns);
+  v.lock = share(serving.of(BlockKind::lock));
+  v.condition = share(serving.of(BlockKind::condition));
+  v.futex = share(serving.of(BlockKind::futex));
+  v.receive = share(serving.of(network_receive));
+  v.send = share(serving.of(network_send));
+  v.disk = share(serving.of(BlockKind::disk));
+  v.timer = share(serving.of(BlockKind::timer));
+  v.poll = share(serving.of(BlockKind::poll));
+  v.fault = share(serving.of(page_fault));
+  v.pipe = share(serving.of(BlockKind::pipe));
+  v.other_waits = share(serving.of(child) + serving.of(BlockKind::other) + serving.of(unknown));
+  for (Vitals::Number* handed :
+       {&v.handoff_receive, &v.handoff_disk, &v.handoff_timer, &v.handoff_lock}) {
+    if (*handed) *handed = ratio(**handed, busy);  // the passes left nanoseconds there
+  }
+  v.idle = ratio(static_cast<double>(report.thread_time.idle_ns),
+                 static_cast<double>(report.thread_time.wall_ns));
+  v.runqueue_of_ready = ratio(static_cast<double>(serving.runqueue_ns),
+                              static_cast<double>(serving.runqueue_ns + serving.running_ns()));
+}
+
+void add_roles(const Report& report, Vitals& v) {
+  std::array<double, kCategoryRoles> role{};
+  for (const CategoryShare& share : report.categories) {
+    if (share.category.breakdown != kSubsystem) continue;
+    role[static_cast<size_t>(share.category.role)] += share.share.share;
+  }
+  if (report.on_cpu.samples == 0) return;
+  v.allocator_cpu = role[static_cast<size_t>(CategoryRole::allocator)];
+  v.spin_cpu = role[static_cast<size_t>(CategoryRole::spin)];
+  v.network_cpu = role[static_cast<size_t>(CategoryRole::network)];
+  v.collector_cpu = role[static_cast<size_t>(CategoryRole::collector)];
+  v.lock_cpu = role[static_cast<size_t>(CategoryRole::lock)];
+}
+
+// The busiest pool whose every thread is ready to run nearly all the time.
+void add_serial(const Report& report, Vitals& v) {
+  struct Pool {
+    std::vector<double> ready, on;
+  };
+  std::map<std::pair<std::string, std::string>, Pool> pools;
+  std::map<pid_t, std::string> program;
+  for (const ProcessTime& process : report.processes)
+    program[process.process.pid] = process.process.exe;
+  for (const ThreadTime& thread : report.threads) {
+    if (thread.time.wall_ns * 2 < report.window_ns || thread.time.wall_ns <= 0) continue;
+    auto wall = static_cast<double>(thread.time.wall_ns);
+    Pool& pool = pools[{program[thread.pid], thread.pool}];
+    auto on = static_cast<double>(thread.time.running_ns());
+    pool.on.push_back(on / wall);
+    pool.ready.push_back((on + static_cast<double>(thread.time.runqueue_ns)) / wall);
+  }
+  const Pool* best = nullptr;
+  double best_ready = 0, next = 0;
+  size_t threads = 0, all_saturated = 0;
+  for (auto& [key, pool] : pools) {
+    std::vector<double> sorted = pool.ready;
+    std::sort(sorted.rbegin(), sorted.rend());
+    size_t saturated = static_cast<size_t>(std::count_if(
+        sorted.begin(), sorted.end(), [](double r) { return r >= kSaturatedThread; }));
+    all_saturated += saturated;
+    // One thread stands out of its pool, or all of the pool is busy.
+    bool alone = sorted.size() == 1 || sorted[1] < 0.7;
+    size_t count = alone ? 1 : saturated;
+    bool fits = alone || saturated == sorted.size();
+    double ready = sorted[0];
+    if (!alone && fits) ready = sorted.back();
+    if (fits && ready > best_ready) {
+      next = std::max(next, best ? best_ready : 0);
+      best = &pool;
+      best_ready = ready;
+      threads = count;
+    } else {
+      next = std::max(next, sorted[0]);
+    }
+    if (best == &pool && alone && sorted.size() > 1) next = std::max(next, sorted[1]);
+  }
+  if (!best) return;
+  v.serial_ready = best_ready;
+  v.serial_on = *std::max_element(best->on.begin(), best->on.end());
+  v.serial_next = next;
+  // Stages that are all busy are together what the CPUs are.
+  v.serial_threads = static_cast<double>(std::max(threads, all_saturated));
+}
+
+void add_limits(const SeriesSums& sums, Vitals& v) {
+  for (const std::string& label : sums.labels(SeriesScope::cgroup, "periods")) {
+    auto periods = sums.rate_of(SeriesScope::cgroup, "periods", label);
+    auto throttled = sums.rate_of(SeriesScope::cgroup, "throttled_periods", label);
+    if (!periods || !throttled || *periods <= 0) continue;
+    v.throttled_periods = std::max(v.throttled_periods.value_or(0), *throttled / *periods);
+  }
+  if (auto held = sums.largest_rate(SeriesScope::cgroup, "throttled"))
+    v.throttled_wall = *held / 1e9;
+}
+
+void add_sockets(const SeriesSums& sums, Vitals& v) {
+  using enum SeriesScope;
+  v.recv_q = sums.above_zero(socket, "recv_q", "inbound");
+  v.backlog = sums.above_zero(socket, "accept_backlog");
+  auto backlog = sums.mean(socket, "accept_backlog"),
+       limit = sums.mean(socket, "accept_backlog_limit");
+  if (backlog && limit && *limit > 0) v.backlog_full = *backlog / *limit;
+  v.send_q = sums.above_zero(socket, "send_q", "inbound");
+  auto connections = sums.mean(socket, "connections", "inbound");
+  v.inbound = connections;
+  v.outbound = sums.mean(socket, "connections", "outbound");
+  auto per_connection = [&](const char* name) -> std::optional<double> {
+    auto rate = sums.rate(socket, name, "bound");
+    if (!rate) return {};
+    double all = connections.value_or(0) + v.outbound.value_or(0);
+    return *rate / 1e9 / std::max(1.0, all);
+  };
+  v.held_by_peer = per_connection("rwnd_limited");
+  v.held_by_buffer = per_connection("sndbuf_limited");
+  v.retransmits_per_s = sums.rate(socket, "retransmits", "bound");
+}
+
+void add_memory_and_disk(const SeriesSums& sums, Vitals& v) {
+  using enum SeriesScope;
+  v.minor_faults_per_s = sums.rate(process, "minor_faults");
+  v.major_faults_per_s = sums.rate(process, "major_faults");
+  auto read = sums.rate(process, "read_bytes"), write = sums.rate(process, "write_bytes");
+  if (read || write) v.disk_bytes_per_s = read.value_or(0) + write.value_or(0);
+}
+
+void add_hardware(const SeriesSums& sums, Vitals& v) {
+  using enum SeriesScope;
+  v.migrations_per_s = sums.rate(thread, "migrations");
+  auto instructions = sums.rate(process, "instructions"), cycles = sums.rate(process, "cycles");
+  if (!instructions || !cycles || *instructions <= 0 || *cycles <= 0) return;
+  v.ipc = *instructions / *cycles;
+  if (auto misses = sums.rate(process, "branch_misses"))
+    v.branch_mpki = *misses / *instructions * 1000;
+  v.llc_misses_per_s = sums.rate(process, "llc_misses");
+  if (v.llc_misses_per_s) v.llc_mpki = *v.llc_misses_per_s / *instructions * 1000;
+}
+
+void add_load(const Report& report, const SeriesSums& sums, Vitals& v) {
+  const Workload& load = report.workload;
+  double window = seconds(report.window_ns);
+  uint64_t switches = 0;
+  for (const ThreadTime& thread : report.threads) switches += thread.waits;
+  if (window > 0) v.switches_per_s = static_cast<double>(switches) / window;
+  if (!load.measured) return;
+  v.generator_saturated = load.generator_saturated ? 1 : 0;
+  v.open_loop = load.closed_loop ? 0 : 1;
+  v.errors = ratio(static_cast<double>(load.errors), static_cast<double>(load.requests))
+                 .value_or(load.errors > 0 ? 1 : 0);
+  v.drift = load.drift_share;
+  if (load.p50_ns) v.latency_ms = static_cast<double>(*load.p50_ns) / 1e6;
+  if (load.concurrency() > 0) v.concurrency = load.concurrency();
+  if (load.streams && load.connections && *load.connections > 0) {
+    v.streams_per_connection = *load.streams;
+  }
+  if (load.throughput_per_s <= 0 || window <= 0) return;
+  double requests = load.throughput_per_s * window;
+  v.requests_per_s = load.throughput_per_s;
+  v.cpu_us_per_request = seconds(report.thread_time.running_ns()) * 1e6 / requests;
+  v.kernel_us_per_request = seconds(report.thread_time.kernel_ns) * 1e6 / requests;
+  v.blocked_us_per_request = seconds(report.thread_time.blocked_total_ns()) * 1e6 / requests;
+  v.switches_per_request = static_cast<double>(switches) / requests;
+  double busy_ms = seconds(serving_time(report).busy_ns()) * 1e3 / requests;
+  if (v.latency_ms && *v.latency_ms > 0) {
+    v.unaccounted = std::clamp(1 - busy_ms / *v.latency_ms, 0.0, 1.0);
+  }
+  if (auto bytes = sums.rate(SeriesScope::socket, "bytes_acked", "inbound")) {
+    v.bytes_out_per_request = *bytes / load.throughput_per_s;
+  }
+}
+
+constexpr std::pair<std::string_view, VitalField> kNames[]{
+    {"window_s", &Vitals::window_s},
+    {"samples", &Vitals::samples},
+    {"usable_cpus", &Vitals::usable_cpus},
+    {"host_cpus", &Vitals::host_cpus},
+    {"cpus_used", &Vitals::cpus_used},
+    {"utilisation", &Vitals::utilisation},
+    {"host_busy", &Vitals::host_busy},
+    {"other_cpus", &Vitals::other_cpus},
+    {"generator_cpus", &Vitals::generator_cpus},
+    {"softirq_cpus", &Vitals::softirq_cpus},
+    {"running", &Vitals::running},
+    {"runqueue", &Vitals::runqueue},
+    {"lock", &Vitals::lock},
+    {"condition", &Vitals::condition},
+    {"futex", &Vitals::futex},
+    {"receive", &Vitals::receive},
+    {"send", &Vitals::send},
+    {"disk", &Vitals::disk},
+    {"timer", &Vitals::timer},
+    {"poll", &Vitals::poll},
+    {"fault", &Vitals::fault},
+    {"pipe", &Vitals::pipe},
+    {"other_waits", &Vitals::other_waits},
+    {"handoff_receive", &Vitals::handoff_receive},
+    {"handoff_disk", &Vitals::handoff_disk},
+    {"handoff_timer", &Vitals::handoff_timer},
+    {"handoff_lock", &Vitals::handoff_lock},
+    {"idle", &Vitals::idle},
+    {"runqueue_of_ready", &Vitals::runqueue_of_ready},
+    {"preempted", &Vitals::preempted},
+    {"allocator_cpu", &Vitals::allocator_cpu},
+    {"spin_cpu", &Vitals::spin_cpu},
+    {"network_cpu", &Vitals::network_cpu},
+    {"collector_cpu", &Vitals::collector_cpu},
+    {"lock_cpu", &Vitals::lock_cpu},
+    {"serial_ready", &Vitals::serial_ready},
+    {"serial_on", &Vitals::serial_on},
+    {"serial_next", &Vitals::serial_next},
+    {"serial_threads", &Vitals::serial_threads},
+    {"throttled_periods", &Vitals::throttled_periods},
+    {"throttled_wall", &Vitals::throttled_wall},
+    {"bound", &Vitals::bound},
+    {"psi_io", &Vitals::psi_io},
+    {"disk_bytes_per_s", &Vitals::disk_bytes_per_s},
+    {"recv_q", &Vitals::recv_q},
+    {"backlog", &Vitals::backlog},
+    {"backlog_full", &Vitals::backlog_full},
+    {"send_q", &Vitals::send_q},
+    {"held_by_peer", &Vitals::held_by_peer},
+    {"held_by_buffer", &Vitals::held_by_buffer},
+    {"retransmits_per_s", &Vitals::retransmits_per_s},
+    {"inbound", &Vitals::inbound},
+    {"outbound", &Vitals::outbound},
+    {"bytes_out_per_request", &Vitals::bytes_out_per_request},
+    {"delayed_ack", &Vitals::delayed_ack},
+    {"empty_polls", &Vitals::empty_polls},
+    {"empty_wakeups", &Vitals::empty_wakeups},
+    {"switches_per_s", &Vitals::switches_per_s},
+    {"minor_faults_per_s", &Vitals::minor_faults_per_s},
+    {"major_faults_per_s", &Vitals::major_faults_per_s},
+    {"requests_per_s", &Vitals::requests_per_s},
+    {"errors", &Vitals::errors},
+    {"drift", &Vitals::drift},
+    {"generator_saturated", &Vitals::generator_saturated},
+    {"open_loop", &Vitals::open_loop},
+    {"latency_ms", &Vitals::latency_ms},
+    {"concurrency", &Vitals::concurrency},
+    {"unaccounted", &Vitals::unaccounted},
+    {"streams_per_connection", &Vitals::streams_per_connection},
+    {"cpu_us_per_request", &Vitals::cpu_us_per_request},
+    {"kernel_us_per_request", &Vitals::kernel_us_per_request},
+    {"switches_per_request", &Vitals::switches_per_request},
+    {"blocked_us_per_request", &Vitals::blocked_us_per_request},
+    {"lost", &Vitals::lost},
+    {"unresolved", &Vitals::unresolved},
+    {"hitm", &Vitals::hitm},
+    {"migrations_per_s", &Vitals::migrations_per_s},
+    {"ipc", &Vitals::ipc},
+    {"branch_mpki", &Vitals::branch_mpki},
+    {"llc_mpki", &Vitals::llc_mpki},
+    {"llc_misses_per_s", &Vitals::llc_misses_per_s},
+};
+
+}  // namespace
+
+std::set<std::string> serving_pools(const Report& report) {
+  std::map<std::string, int64_t> running;
+  for (const ThreadTime& thread : report.threads) running[thread.pool] += thread.time.running_ns();
+  std::set<std::string> serving;
+  auto least = kServingShare * static_cast<double>(report.thread_time.running_ns());
+  for (const auto& [pool, ns] : running) {
+    if (ns > 0 && static_cast<double>(ns) >= least) serving.insert(pool);
+  }
+  return serving;
+}
+
+Result<Vitals> read_vitals(const Report& report, const run::Reader& reader) {
+  auto sums = SeriesSums::read(reader);
+  if (!sums) return std::unexpected(sums.error());
+  Vitals v = report.vitals;  // what the passes measured themselves
+  add_machine(report, *sums, v);
+  add_thread_time(report, v);
+  add_roles(report, v);
+  add_serial(report, v);
+  add_limits(*sums, v);
+  add_sockets(*sums, v);
+  add_memory_and_disk(*sums, v);
+  add_hardware(*sums, v);
+  add_load(report, *sums, v);
+  v.lost = report.quality.lost_share;
+  v.unresolved = report.quality.on_cpu.unresolved;
+  return v;
+}
+
+std::span<const std::pair<std::string_view, VitalField>> vital_names() {
+  return kNames;
+}
+
+std::optional<double> vital(const Vitals& vitals, std::string_view name) {
+  for (const auto& [known, field] : kNames) {
+    if (known == name) return vitals.*field;
+  }
+  return {};
+}
+
+bool is_vital(std::string_view name) {
+  return std::any_of(std::begin(kNames), std::end(kNames),
+                     [&](const auto& row) { return row.first == name; });
+}
+
+}  // namespace assay::analysis

@@ -1,0 +1,200 @@
+#include <filesystem>
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "cli/commands.h"
+#include "cli/run_or_capture.h"
+#include "cli/output/terminal.h"
+#include "formats/export/export.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  assay export run.assay -o cpu.svg                       a flame graph of on-CPU time\n"
+    "  assay export run.assay --metric off --no-idle -o off.svg   of the time work was held up\n"
+    "  assay export new.assay --base old.assay -o diff.svg     what changed\n"
+    "  assay export run.assay -o run.pb.gz && go tool pprof -http :8080 run.pb.gz\n"
+    "  assay export run.assay --format folded --split process -o stacks/\n"
+    "  assay export run.assay --format speedscope --thread worker -o run.speedscope.json\n"
+    "  assay export perf.data -o cpu.svg                       of another tool's capture, at once\n"
+    "  assay export heap.assay --metric inuse_space -o heap.svg    the live heap\n"
+    "  assay export run.assay --format tsv --from 2s --to 3s | head\n"
+    "\n"
+    "Times are in ns, except where the format has its own unit. Formats: docs/export.md.";
+
+Result<std::optional<int64_t>> parse_time(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  auto ns = parse_duration_ns(text);
+  if (!ns) return std::unexpected(ns.error());
+  return *ns;
+}
+
+class ExportCommand final : public Command {
+ public:
+  explicit ExportCommand(CLI::App* parser) : Command(parser) {
+    parser->footer(kExamples);
+    parser->add_option("run", run_path_, "Run file, or a capture that assay import takes")
+        ->required()
+        ->type_name("RUN");
+    parser
+        ->add_option("--format", format_,
+                     "pprof, folded, svg, speedscope, firefox, perf-script,\n"
+                     "collapsed-by-second, csv, tsv or gperftools-heap (default: by the output's\n"
+                     "suffix)")
+        ->type_name("FORMAT");
+    parser->add_option("-o,--output", output_, "File to write, or directory with --split")
+        ->type_name("FILE");
+    parser
+        ->add_option("--metric", metric_,
+                     "cpu, off, wall, lock, runqueue, samples or waits (default cpu); of the heap\n"
+                     "inuse_space, inuse_objects, alloc_space or alloc_objects")
+        ->type_name("METRIC");
+    add_selection(*parser);
+    parser->add_option("--by", grouping_, "Group by none, process, pool or thread (svg, folded)")
+        ->check(CLI::IsMember({"none", "process", "pool", "thread"}))
+        ->type_name("WHAT");
+    parser->add_flag("--inverted", options_.inverted, "Leaf functions at the root (svg, folded)");
+    parser->add_flag("--icicle", options_.icicle, "Root at the top (svg)");
+    parser->add_option("--base", base_path_, "Compare with this run (svg)")->type_name("RUN");
+    parser->add_option("--title", options_.title, "Heading (svg)")->type_name("TEXT");
+    flags_.add_to(*parser, "Of a capture in the run's place");
+    parser->add_option("--split", split_, "process: one file per process, into directory -o")
+        ->check(CLI::IsMember({"process"}))
+        ->type_name("WHAT");
+  }
+
+  int run(const Invocation&) override {
+    if (auto ready = prepare(); !ready) {
+      print_error(ready.error());
+      return kWrongUsage;
+    }
+    auto reader = open_run_or_capture(run_path_, flags_, shows_times());
+    if (!reader) return print_error(reader.error());
+    std::unique_ptr<run::Reader> base;
+    if (!base_path_.empty()) {
+      auto opened = open_run_or_capture(base_path_, flags_, shows_times());
+      if (!opened) return print_error(opened.error());
+      base = std::move(*opened);
+      options_.base = base.get();
+    }
+    if (!split_.empty()) return export_split(**reader);
+    auto done = formats::export_run(**reader, options_, output_);
+    if (done) return kDone;
+    // `assay export … | head` ends quietly.
+    return done.error().code == EPIPE ? kFailed : print_error(done.error());
+  }
+
+ private:
+  void add_selection(CLI::App& parser) {
+    parser
+        .add_option("--process", options_.selection.processes,
+                    "Only these processes: role, name or pid")
+        ->type_name("PROCESS");
+    parser
+        .add_option("--thread", options_.selection.thread,
+                    "Only threads whose name matches, or of this id")
+        ->type_name("REGEX");
+    parser.add_option("--from", from_, "Only from this time on, since the beginning")
+        ->type_name("TIME");
+    parser.add_option("--to", to_, "Only up to this time, since the beginning")->type_name("TIME");
+    parser.add_option("--focus", options_.selection.focus, "Only stacks with such a function")
+        ->type_name("REGEX");
+    parser.add_option("--ignore", options_.selection.ignore, "No stack with such a function")
+        ->type_name("REGEX");
+    parser.add_flag("--no-idle", options_.selection.without_idle,
+                    "No waiting for work: of the waits only those that hold work up");
+  }
+
+  Result<void> prepare() {
+    auto format =
+        format_.empty() ? formats::format_of_file(output_) : formats::parse_format(format_);
+    if (!format && format_.empty() && output_.ends_with(".json")) {
+      format = formats::Format::speedscope;
+    }
+    if (!format) {
+      return fail_with_remedy(
+          format_.empty() ? "which format?" : fmt::format("'{}' is no format", format_),
+          "--format pprof|folded|svg|speedscope|firefox|perf-script|"
+          "collapsed-by-second|csv|tsv|gperftools-heap");
+    }
+    options_.format = *format;
+    if (!metric_.empty()) {
+      options_.metric = formats::parse_metric(metric_);
+      if (!options_.metric) {
+        return fail_with_remedy(fmt::format("'{}' is no metric", metric_),
+                                "--metric cpu|off|wall|lock|runqueue|samples|waits|inuse_space|"
+                                "inuse_objects|alloc_space|alloc_objects");
+      }
+    }
+    auto from = parse_time(from_);
+    if (!from) return std::unexpected(from.error());
+    auto to = parse_time(to_);
+    if (!to) return std::unexpected(to.error());
+    options_.selection.from_ns = *from;
+    options_.selection.to_ns = *to;
+    options_.grouping = grouping_ == "none"     ? formats::Grouping::none
+                        : grouping_ == "pool"   ? formats::Grouping::pool
+                        : grouping_ == "thread" ? formats::Grouping::thread
+                                                : formats::Grouping::process;
+    return check_place();
+  }
+
+  bool shows_times() const {
+    using enum formats::Format;
+    return options_.format == speedscope || options_.format == firefox ||
+           options_.format == perf_script || options_.format == by_second;
+  }
+
+  Result<void> check_place() const {
+    if (!base_path_.empty() && options_.format != formats::Format::svg) {
+      return fail_with_remedy("--base is for flame graphs", "--format svg, or assay diff");
+    }
+    if (!split_.empty() && output_.empty()) {
+      return fail_with_remedy("--split needs a directory", "-o DIR");
+    }
+    bool binary = options_.format == formats::Format::pprof;
+    if (split_.empty() && output_.empty() && binary && isatty(STDOUT_FILENO) != 0) {
+      return fail_with_remedy("pprof is not for a terminal", "-o run.pb.gz");
+    }
+    std::error_code ignored;
+    if (!output_.empty() && std::filesystem::equivalent(output_, run_path_, ignored)) {
+      return fail_with_remedy(fmt::format("{} is the run itself", output_),
+                              "choose another file with -o");
+    }
+    return {};
+  }
+
+  int export_split(const run::Reader& reader) {
+    std::error_code error;
+    std::filesystem::create_directories(output_, error);
+    if (error)
+      return print_error({fmt::format("cannot make {}: {}", output_, error.message()), "", 0});
+    auto paths = formats::export_by_process(reader, options_, output_,
+                                            std::string(formats::format_suffix(options_.format)));
+    if (!paths) return print_error(paths.error());
+    if (paths->empty()) {
+      return print_error({"no process of the run has anything of that to export",
+                          "assay report RUN shows what it holds", 0});
+    }
+    for (const std::string& path : *paths) say(stdout, "{}\n", path);
+    return kDone;
+  }
+
+  std::string run_path_, format_, output_, metric_, from_, to_, base_path_, split_;
+  std::string grouping_ = "process";
+  formats::ExportOptions options_;
+  ImportFlags flags_;  // of a capture
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_export_command(CLI::App& app) {
+  return std::make_unique<ExportCommand>(
+      app.add_subcommand("export", "Write a run in another tool's format"));
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,120 @@
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "analysis/analyse.h"
+#include "cli/commands.h"
+#include "cli/source_files.h"
+#include "cli/output/terminal.h"
+#include "report/json/json.h"
+#include "report/markdown.h"
+#include "report/text/text.h"
+#include "run/reader.h"
+#include "view/html.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  assay report run.assay                         read it here\n"
+    "  assay report run.assay --pool 'worker-*'       one pool of threads\n"
+    "  assay report run.assay --format md -o run.md   paste it into an issue\n"
+    "  assay report run.assay --format html -o run.html   one page, to look at or to send\n"
+    "  assay report run.assay --suspect 'malloc|free' is it that?\n"
+    "  assay report run.assay --format json | jq .quality";
+
+class ReportCommand final : public Command {
+ public:
+  explicit ReportCommand(CLI::App* parser) : Command(parser) {
+    parser->footer(kExamples);
+    parser->add_option("run", run_path_, "Run file")->required()->type_name("RUN");
+    parser->add_option("--format", format_, "text, md, json or html (default text)")
+        ->check(CLI::IsMember({"text", "md", "json", "html"}))
+        ->type_name("FORMAT");
+    parser->add_flag("--json", json_, "Same as --format json");
+    parser->add_option("-o,--output", output_, "Write to a file instead of the terminal")
+        ->type_name("FILE");
+    parser->add_option("--pid", options_.pids, "Only these processes")->type_name("PID");
+    parser->add_option("--tid", options_.tids, "Only these threads")->type_name("TID");
+    parser->add_option("--pool", options_.pools, "Only these thread pools")->type_name("POOL");
+    parser
+        ->add_option("--suspect", options_.suspects,
+                     "Functions that you suspect: confirmed, refuted or not measurable")
+        ->type_name("REGEX");
+    parser->add_option("--rules", rule_dirs_, "Also use the rule files (*.toml) below DIR")
+        ->type_name("DIR");
+    parser->add_flag("--no-source", no_source_, "Do not look for source lines");
+  }
+
+  int run(const Invocation&) override {
+    auto reader = run::Reader::open(run_path_);
+    if (!reader) return print_error(reader.error());
+    options_.run_path = run_path_;
+    analysis::RuleSet rules;
+    if (!rule_dirs_.empty()) {
+      rules = analysis::load_rules(rule_dirs_);
+      options_.rules = &rules;
+      for (const analysis::RuleError& error : rules.errors) {
+        say(stderr, "assay: {} (this rule is left out)\n", error.text());
+      }
+    }
+    if (!no_source_) options_.source = source_lines(**reader);
+    auto report = analysis::analyse(**reader, options_);
+    if (!report) return print_error(report.error());
+    if (format_ == "html") return write_page(std::move(*reader), *report);
+    return write(render(*report));
+  }
+
+ private:
+  std::string render(const analysis::Report& report) const {
+    if (json_ || format_ == "json") return report::render_json(report) + "\n";
+    if (format_ == "md") return report::render_markdown(report);
+    report::Style style;
+    style.colour = output_.empty() && wants_colour(STDOUT_FILENO);
+    return report::render_text(report, style);
+  }
+
+  int write_page(std::unique_ptr<run::Reader> reader, const analysis::Report& report) const {
+    auto index = view::RunIndex::make(std::move(reader), run_path_);
+    if (!index) return print_error(index.error());
+    auto page = view::render_html(**index, (*index)->reader(), report::render_json(report));
+    return page ? write(*page) : print_error(page.error());
+  }
+
+  int write(const std::string& text) const {
+    if (output_.empty()) {
+      bool written =
+          fwrite(text.data(), 1, text.size(), stdout) == text.size() && fflush(stdout) == 0;
+      return written ? kDone : kFailed;
+    }
+    std::error_code ignored;
+    if (std::filesystem::equivalent(output_, run_path_, ignored)) {
+      return print_error(
+          Error{fmt::format("{} is the run itself", output_), "choose another file with -o", 0});
+    }
+    std::ofstream file(output_, std::ios::binary | std::ios::trunc);
+    file << text;
+    file.close();
+    if (!file) return print_error(Error{fmt::format("cannot write {}", output_), "", 0});
+    return kDone;
+  }
+
+  std::string run_path_;
+  std::string format_ = "text";
+  bool json_ = false;
+  std::string output_;
+  std::vector<std::string> rule_dirs_;
+  bool no_source_ = false;
+  analysis::Options options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_report_command(CLI::App& app) {
+  return std::make_unique<ReportCommand>(app.add_subcommand("report", "Tell what a run holds"));
+}
+
+}  // namespace assay::cli

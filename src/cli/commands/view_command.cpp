@@ -1,0 +1,112 @@
+#include <filesystem>
+
+#include <fmt/core.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/output/terminal.h"
+#include "cli/flags/usage.h"
+#include "view/http_server.h"
+
+extern char** environ;
+
+namespace assay::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  assay view run.assay                       look at a run in the browser\n"
+    "  assay view before.assay after.assay        two runs, and what differs\n"
+    "  assay view run.assay --no-browser --port 8080\n"
+    "  assay report run.assay --format html -o run.html   the same page as one file";
+
+class ViewCommand final : public Command {
+ public:
+  explicit ViewCommand(CLI::App* parser) : Command(parser) {
+    parser->footer(kExamples);
+    parser->add_option("run", paths_, "Run files")->required()->type_name("RUN…");
+    parser->add_option("--port", port_, "Port to serve on (default: a free one)")
+        ->check(whole_number(1, 65535))
+        ->type_name("N");
+    parser->add_option("--bind", address_, "Address to serve on (default 127.0.0.1)")
+        ->type_name("ADDRESS");
+    parser->add_flag("--no-browser", no_browser_, "Print the address and open nothing");
+  }
+
+  int run(const Invocation&) override {
+    std::vector<std::unique_ptr<view::OpeningRun>> runs;
+    for (const std::string& path : paths_) {
+      auto run = view::OpeningRun::start(path);
+      if (!run) return print_error(run.error());
+      runs.push_back(std::move(*run));
+    }
+    // What is wrong with most runs shows in this time; a large one is served while it is read.
+    constexpr std::chrono::milliseconds kPatience{1'000};
+    for (const auto& run : runs) {
+      if (!run->wait_for(kPatience)) break;
+      if (auto index = run->index(); !index) return print_error(index.error());
+    }
+    auto token = view::new_token();
+    if (!token) return print_error(token.error());
+    view::Api api(std::move(runs));
+    view::ServerOptions options;
+    options.address = address_;
+    options.port = static_cast<uint16_t>(port_);
+    options.token = *token;
+    auto server = view::HttpServer::start(
+        options, [&](const view::Request& request) { return api.handle(request); });
+    if (!server) return print_error(server.error());
+    if (!view::is_loopback(address_)) {
+      say(stderr,
+          "assay: warning: {} can be reached from other machines; whoever has the address below "
+          "sees the run, and it travels unencrypted\n",
+          address_);
+    }
+    say(stdout, "{}\n", (*server)->url());
+    fflush(stdout);
+    if (!no_browser_) open_browser((*server)->url());
+    say(stderr, "Serving until Ctrl-C.\n");
+    (*server)->run();
+    // Nothing is left to be written, and the report of a large run that is being worked out would
+    // hold up the end for as long as it takes.
+    fflush(nullptr);
+    ::_exit(kDone);
+  }
+
+ private:
+  static bool has_display() {
+    return std::getenv("DISPLAY") != nullptr || std::getenv("WAYLAND_DISPLAY") != nullptr;
+  }
+
+  // A browser that cannot be opened is no failure: the address stands above.
+  static void open_browser(const std::string& url) {
+    const char* chosen = std::getenv("BROWSER");
+    if (!chosen && !has_display()) {
+      say(stderr, "No display here: open the address in a browser of your own.\n");
+      return;
+    }
+    std::string program = chosen && *chosen ? chosen : "xdg-open";
+    std::string argument = url;
+    char* arguments[] = {program.data(), argument.data(), nullptr};
+    pid_t child = 0;
+    if (::posix_spawnp(&child, program.c_str(), nullptr, nullptr, arguments, environ) != 0) {
+      say(stderr, "{} could not be started: open the address yourself.\n", program);
+    }
+  }
+
+  std::vector<std::string> paths_;
+  int port_ = 0;
+  std::string address_ = "127.0.0.1";
+  bool no_browser_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_view_command(CLI::App& app) {
+  return std::make_unique<ViewCommand>(
+      app.add_subcommand("view", "Look at runs in the browser, served to this machine only"));
+}
+
+}  // namespace assay::cli

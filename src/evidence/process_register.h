@@ -1,0 +1,52 @@
+// ProcessRegister: brings the target's processes and threads into the run, with what can be known
+// of their programs while they live.
+//
+// In: the Tracker's values, from the consumer thread. Out: the run file; facts about the machine
+// and about each program, read by whoever calls write_new_facts(), so that the consumer never waits
+// for it. Threads: put_* by one, write_* by another. Failures: what cannot be read is left out.
+#pragma once
+
+#include <deque>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "os/machine/cgroup.h"
+#include "os/machine/host.h"
+#include "os/process/procfs.h"
+#include "run/writer.h"
+#include "target/tracker.h"
+
+namespace assay::evidence {
+
+class ProcessRegister final : public target::TrackerSink {
+ public:
+  ProcessRegister(const os::ProcFs& proc, run::Writer& writer) : proc_(proc), writer_(writer) {}
+
+  void put_process(const model::Process& process) override;
+  void put_thread(const model::Thread& thread) override { writer_.put_thread(thread); }
+
+  void write_host_facts();
+  // Facts of the processes that appeared since the last call; a bounded number in all, since the
+  // hundredth worker tells nothing that the first did not.
+  void write_new_facts();
+
+ private:
+  struct Newcomer {
+    model::ProcessId id;
+    pid_t pid = 0;
+  };
+  std::string build_id(pid_t pid, const std::string& exe);
+
+  const os::ProcFs& proc_;
+  run::Writer& writer_;
+  os::Host host_;
+  os::CgroupFs cgroups_;
+  std::unordered_map<std::string, std::string> build_ids_;  // by exe; consumer thread
+  uint32_t next_process_ = 0;                               // ids below were seen; consumer thread
+  std::mutex mutex_;
+  std::deque<Newcomer> newcomers_;  // guarded by mutex_
+  int facts_written_ = 0;
+};
+
+}  // namespace assay::evidence

@@ -1,0 +1,48 @@
+// StackPolicy: what is taken of a user's stack at every context switch: as little as complete
+// stacks allow.
+//
+// A small copy of the stack is unwound by call-frame information. It begins larger than most need,
+// shrinks to what the first walks read, and grows when too many walks end where it ends; joins with
+// earlier stacks make up for the few that are deeper. The
+// kernel's walk along frame pointers is asked for only where code without call-frame information
+// turns up (Go, JIT): on other code it costs page faults and finds rubbish. The kernel's part of
+// the stack, the dearest part of a record, is taken at every switch up to a rate, and above it in a
+// tenth of the time (KernelPaths fills in the rest). Threads: the consumer's.
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.h"
+#include "capture/perf/event_set.h"
+#include "evidence/stacks/stack_builder.h"
+#include "unwind/unwinder.h"
+
+namespace assay::evidence {
+
+class StackPolicy {
+ public:
+  explicit StackPolicy(capture::EventSet& events) : events_(events) {}
+  // With the counts so far; called some times a second.
+  void reconsider(const unwind::UnwindStats& stats, const StackBuilder::Needs& needs);
+  // With the number of switches so far; called about every kSwitchTickNs.
+  void pace_kernel_stacks(uint64_t switches, TimeNs now);
+  // Whether the kernel's parts of some waits' stacks were filled in.
+  bool filled_in_kernel_stacks() const { return filled_in_; }
+
+  static constexpr int64_t kSwitchTickNs = 50 * kNsPerMs;
+
+ private:
+  uint32_t better_copy_bytes(uint64_t stacks, uint64_t cut, const StackBuilder::Needs& needs);
+
+  capture::EventSet& events_;
+  bool fitted_ = false;  // the copy was made as small as the first walks allow
+  uint64_t stacks_before_ = 0;
+  uint64_t cut_before_ = 0;
+  uint64_t frame_pointers_before_ = 0;
+  uint64_t switches_before_ = 0;
+  TimeNs ticked_at_ = 0;
+  int tick_ = 0;
+  bool filled_in_ = false;
+};
+
+}  // namespace assay::evidence

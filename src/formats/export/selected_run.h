@@ -1,0 +1,99 @@
+// SelectedRun: the part of a run that an export is about, as streams of samples and waits.
+//
+// In: a run::Reader (must outlive it) and a Selection. Out: samples and waits of the selected
+// threads, inside the selected time, whose stacks pass focus and ignore; waits cut to that time and
+// split into blocked and run-queue time. Nothing is kept per sample, so a large run streams.
+// Not thread-safe. Failures: the Reader's; a selection that matches no thread, or that is no
+// regular expression or time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/profile/call_tree.h"
+#include "analysis/rules/run_rules.h"
+#include "analysis/time/wait_classifier.h"
+#include "base/result.h"
+#include "formats/export/pattern.h"
+#include "run/reader.h"
+
+namespace assay::formats {
+
+// Everything empty: the whole run.
+struct Selection {
+  std::vector<std::string> processes;         // each a pid, a role, a program's name, or "NAME PID"
+  std::vector<model::ProcessId> process_ids;  // besides, by id
+  std::string thread;                         // expression over thread names, or a tid
+  std::optional<int64_t> from_ns;             // since the beginning of the window
+  std::optional<int64_t> to_ns;
+  std::string focus;          // expression: only stacks with such a function
+  std::string ignore;         // expression: no stack with such a function
+  bool without_idle = false;  // no waiting for work; a wait for a CPU after it stays
+};
+
+struct SelectedWait {
+  const model::Wait& wait;
+  analysis::BlockKind kind = analysis::BlockKind::unknown;
+  TimeNs begin_ns = 0;      // inside the selected time
+  int64_t blocked_ns = 0;   // from begin_ns on
+  int64_t runqueue_ns = 0;  // after it
+};
+
+struct SelectedAlloc {
+  const model::HeapAlloc& alloc;
+  bool in_use = false;  // not freed when the selected time ended
+};
+
+class SelectedRun {
+ public:
+  static Result<std::unique_ptr<SelectedRun>> make(const run::Reader& reader,
+                                                   const Selection& selection);
+
+  const run::Reader& reader() const { return reader_; }
+  const run::Contents& contents() const { return reader_.contents(); }
+  const analysis::CallTree& tree() const { return tree_; }
+  TimeNs begin_ns() const { return begin_ns_; }
+  TimeNs end_ns() const { return end_ns_; }
+  bool has(model::ThreadId thread) const {
+    return thread.value < threads_.size() && threads_[thread.value];
+  }
+  const model::Thread& thread(model::ThreadId id) const { return contents().threads[id.value]; }
+  const model::Process& process_of(model::ThreadId id) const;
+
+  Result<void> for_each_sample(const std::function<void(const model::Sample&)>& visit);
+  Result<void> for_each_wait(const std::function<void(const SelectedWait&)>& visit);
+  Result<void> for_each_alloc(const std::function<void(const SelectedAlloc&)>& visit);
+  // Of an imported heap profile. Fails for a part of the time: sums have none.
+  Result<void> for_each_heap_sum(const std::function<void(const model::HeapSum&)>& visit);
+
+  // "server", or "server [worker 0]" where several processes are of that name; unique in the run.
+  const std::string& process_label(model::ProcessId id) const { return labels_[id.value]; }
+
+ private:
+  explicit SelectedRun(const run::Reader& reader);
+  Result<void> choose_threads(const Selection& selection);
+  Result<void> choose_time(const Selection& selection);
+  Result<void> choose_paths(const Selection& selection);
+  Result<void> choose_waits(const Selection& selection);
+  void label_processes();
+  bool has_path(model::StackId stack) const {
+    return paths_.empty() || paths_[tree_.path_of(stack)];
+  }
+
+  const run::Reader& reader_;
+  analysis::CallTree tree_;
+  analysis::WaitClassifier classifier_;
+  std::unique_ptr<analysis::RunRules> idle_;  // left out; null: none is
+  std::vector<bool> threads_;                 // by thread
+  std::vector<bool> paths_;                   // by path; empty: all
+  std::vector<std::string> labels_;           // by process
+  model::Process nobody_;
+  TimeNs begin_ns_ = 0;
+  TimeNs end_ns_ = 0;
+};
+
+}  // namespace assay::formats

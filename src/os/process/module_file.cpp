@@ -1,0 +1,325 @@
+#include "os/process/module_file.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <elf.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+namespace assay::os {
+namespace {
+
+constexpr uint64_t kMaxHeaders = 65535;
+constexpr uint64_t kMaxHeaderTableBytes = 4 << 20;
+constexpr uint64_t kMaxNoteBytes = 1 << 20;
+constexpr uint64_t kMaxBuildIdBytes = 64;
+
+// Up to `size` bytes at `offset`; shorter when the source ends before.
+using ReadAt = std::function<std::string(uint64_t offset, uint64_t size)>;
+
+std::string read_fd(int fd, uint64_t offset, uint64_t size) {
+  std::string bytes(size, '\0');
+  size_t got = 0;
+  while (got < size && offset + got <= INT64_MAX) {
+    ssize_t n = ::pread(fd, bytes.data() + got, size - got, static_cast<off_t>(offset + got));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    got += static_cast<size_t>(n);
+  }
+  bytes.resize(got);
+  return bytes;
+}
+
+template <class T>
+bool copy_at(const std::string& bytes, uint64_t offset, T& out) {
+  if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return false;
+  std::memcpy(&out, bytes.data() + offset, sizeof(T));
+  return true;
+}
+
+std::string to_hex(std::string_view bytes) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string out;
+  for (unsigned char c : bytes) {
+    out += kDigits[c >> 4];
+    out += kDigits[c & 15];
+  }
+  return out;
+}
+
+uint64_t align_up(uint64_t value, uint64_t align) {
+  return (value + align - 1) & ~(align - 1);
+}
+
+std::string build_id_in_notes(const std::string& notes, uint64_t align) {
+  align = align == 8 ? 8 : 4;
+  uint64_t at = 0;
+  Elf64_Nhdr note;  // the same three words in ELF32
+  while (copy_at(notes, at, note)) {
+    uint64_t name = at + sizeof(note);
+    uint64_t desc = align_up(name + note.n_namesz, align);
+    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && name + 4 <= notes.size() &&
+        std::memcmp(notes.data() + name, "GNU", 4) == 0) {
+      if (note.n_descsz == 0 || note.n_descsz > kMaxBuildIdBytes) return "";
+      if (desc > notes.size() || notes.size() - desc < note.n_descsz) return "";
+      return to_hex(std::string_view(notes).substr(desc, note.n_descsz));
+    }
+    at = align_up(desc + note.n_descsz, align);
+  }
+  return "";
+}
+
+// The types of one ELF class, so that one walk serves both.
+struct Class64 {
+  using Ehdr = Elf64_Ehdr;
+  using Phdr = Elf64_Phdr;
+  using Shdr = Elf64_Shdr;
+};
+struct Class32 {
+  using Ehdr = Elf32_Ehdr;
+  using Phdr = Elf32_Phdr;
+  using Shdr = Elf32_Shdr;
+};
+
+// Sections come first: a separate debug file keeps its note section, but its program headers point
+// to bytes it no longer has. Files stripped of sections have the program headers alone.
+template <class Class>
+std::string find_build_id(const ReadAt& read) {
+  typename Class::Ehdr header;
+  if (!copy_at(read(0, sizeof(header)), 0, header)) return "";
+  auto read_notes = [&](uint64_t offset, uint64_t size, uint64_t align) {
+    return build_id_in_notes(read(offset, std::min<uint64_t>(size, kMaxNoteBytes)), align);
+  };
+  if (header.e_shentsize == sizeof(typename Class::Shdr) && header.e_shoff != 0) {
+    uint64_t count = std::min<uint64_t>(header.e_shnum, kMaxHeaders);
+    std::string table =
+        read(header.e_shoff, std::min(count * sizeof(typename Class::Shdr), kMaxHeaderTableBytes));
+    typename Class::Shdr section;
+    for (uint64_t i = 0; i < count && copy_at(table, i * sizeof(section), section); ++i) {
+      if (section.sh_type != SHT_NOTE) continue;
+      if (auto id = read_notes(section.sh_offset, section.sh_size, section.sh_addralign);
+          !id.empty())
+        return id;
+    }
+  }
+  if (header.e_phentsize == sizeof(typename Class::Phdr) && header.e_phoff != 0) {
+    uint64_t count = std::min<uint64_t>(header.e_phnum, kMaxHeaders);
+    std::string table =
+        read(header.e_phoff, std::min(count * sizeof(typename Class::Phdr), kMaxHeaderTableBytes));
+    typename Class::Phdr segment;
+    for (uint64_t i = 0; i < count && copy_at(table, i * sizeof(segment), segment); ++i) {
+      if (segment.p_type != PT_NOTE) continue;
+      if (auto id = read_notes(segment.p_offset, segment.p_filesz, segment.p_align); !id.empty())
+        return id;
+    }
+  }
+  return "";
+}
+
+Result<std::string> build_id_of(const ReadAt& read) {
+  std::string ident = read(0, EI_NIDENT);
+  if (ident.size() < EI_NIDENT || std::memcmp(ident.data(), ELFMAG, SELFMAG) != 0)
+    return fail("not an ELF file");
+  if (ident[EI_DATA] != ELFDATA2LSB) return fail("an ELF file of the other byte order");
+  if (ident[EI_CLASS] == ELFCLASS64) return find_build_id<Class64>(read);
+  if (ident[EI_CLASS] == ELFCLASS32) return find_build_id<Class32>(read);
+  return fail("an ELF file of unknown class");
+}
+
+// One line of /proc/PID/maps that has a file.
+struct MapsLine {
+  uint64_t start = 0;
+  uint64_t end = 0;
+  uint64_t inode = 0;
+  std::string path;
+};
+
+std::string read_whole(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  if (!fd.valid()) return text;
+  char chunk[65536];
+  for (;;) {
+    ssize_t n = ::read(fd.get(), chunk, sizeof(chunk));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return text;
+    text.append(chunk, static_cast<size_t>(n));
+  }
+}
+
+std::string_view next_word(std::string_view& line) {
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  std::string_view word = line.substr(0, line.find(' '));
+  line.remove_prefix(word.size());
+  return word;
+}
+
+// start-end perms offset dev inode path
+std::optional<MapsLine> parse_maps_line(std::string_view line) {
+  MapsLine out;
+  std::string_view range = next_word(line);
+  const char* last = range.data() + range.size();
+  auto [dash, first_error] = std::from_chars(range.data(), last, out.start, 16);
+  if (first_error != std::errc() || dash == last || *dash != '-') return std::nullopt;
+  if (std::from_chars(dash + 1, last, out.end, 16).ec != std::errc()) return std::nullopt;
+  next_word(line);
+  next_word(line);
+  next_word(line);
+  std::string_view inode = next_word(line);
+  std::from_chars(inode.data(), inode.data() + inode.size(), out.inode);
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  out.path = line;
+  return out;
+}
+
+constexpr std::string_view kDeleted = " (deleted)";
+
+std::string_view without_deleted(std::string_view path) {
+  return path.ends_with(kDeleted) ? path.substr(0, path.size() - kDeleted.size()) : path;
+}
+
+// The line that maps `path` at `start`; ranges differ from the recorded ones after mprotect or
+// merges, so a line that only contains the start, or only has the path, will do.
+std::optional<MapsLine> find_mapping(pid_t pid, uint64_t start, std::string_view path) {
+  std::string text = read_whole(fmt::format("/proc/{}/maps", pid));
+  std::optional<MapsLine> found;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    auto parsed = parse_maps_line(line);
+    if (!parsed || parsed->inode == 0) continue;
+    if (without_deleted(parsed->path) != without_deleted(path)) continue;
+    if (parsed->start <= start && start < parsed->end) return parsed;
+    if (!found) found = std::move(parsed);
+  }
+  return found;
+}
+
+// Opened without blocking (a hostile path may be a FIFO) and only when it is a regular file.
+Result<UniqueFd> regular_file(UniqueFd fd, const std::string& path) {
+  if (!fd.valid()) return fail_errno("cannot open {}", path);
+  struct stat st {};
+  if (::fstat(fd.get(), &st) != 0) return fail_errno("cannot stat {}", path);
+  if (!S_ISREG(st.st_mode)) return fail("{} is not a regular file", path);
+  return fd;
+}
+
+constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+
+struct Wanted {
+  const std::string& build_id;
+  uint64_t inode;  // 0: unknown
+  bool anything;   // nothing is known to check against (pid 0 without a build id)
+};
+
+Result<ModuleFile> accept(Result<UniqueFd> fd, const std::string& path, const Wanted& wanted,
+                          bool is_mapped_file) {
+  if (!fd) return std::unexpected(fd.error());
+  ModuleFile file{std::move(*fd), path, ""};
+  if (auto id = read_build_id(file.fd.get())) file.build_id = *id;
+  if (!wanted.build_id.empty()) {
+    if (file.build_id == wanted.build_id) return file;
+    return fail("{} is another build: its build id is {}, the mapped file's is {}", path,
+                file.build_id.empty() ? "missing" : file.build_id, wanted.build_id);
+  }
+  if (is_mapped_file || wanted.anything) return file;
+  struct stat st {};
+  if (wanted.inode != 0 && ::fstat(file.fd.get(), &st) == 0 && st.st_ino == wanted.inode)
+    return file;
+  return fail("{} is not known to be the mapped file: neither has a build id and the inodes differ",
+              path);
+}
+
+}  // namespace
+
+Result<UniqueFd> open_in_root(pid_t pid, const std::string& path) {
+  std::string shown = pid == 0 ? path : fmt::format("/proc/{}/root{}", pid, path);
+  if (path.empty() || path[0] != '/') return fail("not an absolute path: {}", path);
+  if (pid == 0) return regular_file(UniqueFd(::open(path.c_str(), kOpenFlags)), shown);
+  std::string root_path = fmt::format("/proc/{}/root", pid);
+  UniqueFd root(::open(root_path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root.valid()) return fail_errno("cannot enter {}", root_path);
+  // A link in the target's tree must not lead into ours.
+  open_how how{};
+  how.flags = kOpenFlags;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  long fd = ::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof(how));
+  return regular_file(UniqueFd(static_cast<int>(fd)), shown);
+}
+
+Result<std::string> read_build_id(int fd) {
+  return build_id_of([fd](uint64_t offset, uint64_t size) { return read_fd(fd, offset, size); });
+}
+
+Result<ModuleFile> open_module_file(pid_t pid, uint64_t start, uint64_t end,
+                                    const std::string& path, const std::string& build_id) {
+  if (path.empty() || path[0] != '/')
+    return fail("no file is mapped: {}", path.empty() ? "anonymous memory" : path);
+  std::string clean(without_deleted(path));
+  if (pid == 0) return accept(open_in_root(0, clean), clean, {build_id, 0, true}, false);
+
+  Wanted wanted{build_id, 0, false};
+  std::vector<std::string> links;
+  if (auto line = find_mapping(pid, start, path)) {
+    wanted.inode = line->inode;
+    links.push_back(fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, line->start, line->end));
+  } else if (!build_id.empty()) {
+    links.push_back(fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, start, end));
+  }
+  std::optional<Error> mismatch;  // says more than "no such file" of a later candidate
+  auto try_one = [&](Result<UniqueFd> fd, const std::string& shown,
+                     bool is_mapped) -> std::optional<ModuleFile> {
+    bool opened = fd.has_value();
+    auto file = accept(std::move(fd), shown, wanted, is_mapped);
+    if (file) return std::move(*file);
+    if (!mismatch || (opened && mismatch->code != 0)) mismatch = file.error();
+    return std::nullopt;
+  };
+  for (const auto& link : links) {
+    auto fd = regular_file(UniqueFd(::open(link.c_str(), kOpenFlags)), link);
+    if (auto file = try_one(std::move(fd), link, true)) return std::move(*file);
+  }
+  std::string in_root = fmt::format("/proc/{}/root{}", pid, clean);
+  if (auto file = try_one(open_in_root(pid, clean), in_root, false)) return std::move(*file);
+  if (auto file = try_one(open_in_root(0, clean), clean, false)) return std::move(*file);
+  if (mismatch->code == EACCES || mismatch->code == EPERM) {
+    mismatch->remedy =
+        "run as root, or: sudo setcap cap_sys_ptrace,cap_checkpoint_restore+ep assay";
+  }
+  return std::unexpected(*mismatch);
+}
+
+const VdsoImage& vdso_image() {
+  static const VdsoImage image = [] {
+    VdsoImage out;
+    uint64_t base = ::getauxval(AT_SYSINFO_EHDR);
+    if (base == 0) return out;
+    std::string text = read_whole("/proc/self/maps");
+    std::string_view rest = text;
+    while (!rest.empty()) {
+      std::string_view line = rest.substr(0, rest.find('\n'));
+      rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+      auto parsed = parse_maps_line(line);
+      if (!parsed || parsed->start != base) continue;
+      out.bytes.assign(reinterpret_cast<const char*>(base), parsed->end - parsed->start);
+    }
+    auto id = build_id_of([&](uint64_t offset, uint64_t size) {
+      return offset < out.bytes.size() ? out.bytes.substr(offset, size) : std::string();
+    });
+    if (id) out.build_id = *id;
+    return out;
+  }();
+  return image;
+}
+
+}  // namespace assay::os

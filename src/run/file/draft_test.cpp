@@ -1,0 +1,103 @@
+// Runs that are written as drafts and moved into their place by who wrote them.
+#include <csignal>
+#include <fstream>
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include "run/reader.h"
+#include "run/run_fixture.h"
+#include "run/file/sqlite.h"
+#include "run/writer.h"
+
+namespace assay::run {
+namespace {
+
+class Draft : public ::testing::Test {
+ protected:
+  void write(int samples, bool flush_between) {
+    auto writer = Writer::create_draft(path_, fixture_info());
+    ASSERT_TRUE(writer) << writer.error().text();
+    add_fixture_tables(**writer);
+    for (int i = 0; i < samples; ++i) {
+      (*writer)->add_sample({kFixtureBegin + i * kNsPerUs, {0}, {1}, 1'000, 0});
+    }
+    if (flush_between) {
+      ASSERT_TRUE((*writer)->flush(kFixtureBegin + kNsPerSecond));
+    }
+    (*writer)->add_sample({kFixtureBegin + kNsPerSecond, {1}, {2}, 1'000, 0});
+    model::RunInfo info = fixture_info();
+    info.window_end_ns = kFixtureBegin + 2 * kNsPerSecond;
+    auto done = (*writer)->finish(info);
+    ASSERT_TRUE(done) << done.error().text();
+  }
+  void expect_rows(uint64_t rows) {
+    auto reader = Reader::open(path_);
+    ASSERT_TRUE(reader) << reader.error().text();
+    EXPECT_EQ(*(*reader)->row_count(), rows);
+    EXPECT_TRUE((*reader)->contents().info.finished);
+    EXPECT_EQ((*reader)->contents().threads.size(), kFixtureThreads);
+  }
+  int64_t page_bytes() {
+    auto database = Database::open(path_, SQLITE_OPEN_READONLY);
+    return database ? database->query_int("PRAGMA page_size").value_or(0) : 0;
+  }
+  bool exists(const std::string& path) { return std::filesystem::exists(path); }
+
+  ScratchDirectory scratch_;
+  std::string path_ = scratch_.file("draft.assay");
+};
+
+TEST_F(Draft, AShortOneIsWrittenOnceInSmallPages) {
+  write(1'000, false);
+  expect_rows(1'001);
+  EXPECT_EQ(page_bytes(), 1024);
+}
+
+TEST_F(Draft, ALongOneHasLargePages) {
+  write(200'000, false);
+  expect_rows(200'001);
+  EXPECT_GT(page_bytes(), 1024);
+}
+
+TEST_F(Draft, OneThatIsFlushedHoldsAll) {
+  write(1'000, true);
+  expect_rows(1'001);
+  EXPECT_FALSE(exists(path_ + "-journal"));
+}
+
+TEST_F(Draft, AnUnfinishedOneWithoutAFlushLeavesNothing) {
+  {
+    auto writer = Writer::create_draft(path_, fixture_info());
+    ASSERT_TRUE(writer);
+    add_fixture_tables(**writer);
+  }
+  EXPECT_FALSE(exists(path_));
+}
+
+TEST_F(Draft, WhatLiesAtItsPathIsReplaced) {
+  std::ofstream(path_) << "rubbish of a process that was killed";
+  write(10, false);
+  expect_rows(11);
+}
+
+TEST_F(Draft, AFullDiskIsToldWithoutAPromise) {
+  auto writer = Writer::create_draft(path_, fixture_info());
+  ASSERT_TRUE(writer);
+  add_fixture_tables(**writer);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  auto ignored = ::signal(SIGXFSZ, SIG_IGN);
+  rlimit small{16 << 10, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  auto done = (*writer)->finish(fixture_info());
+  setrlimit(RLIMIT_FSIZE, &before);
+  ::signal(SIGXFSZ, ignored);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().what.find("holds what was committed"), std::string::npos)
+      << done.error().text();
+  EXPECT_FALSE((*writer)->flush(1)) << "it is closed";
+}
+
+}  // namespace
+}  // namespace assay::run

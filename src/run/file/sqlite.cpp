@@ -1,0 +1,155 @@
+#include "run/file/sqlite.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace assay::run {
+
+Result<Database> Database::open(const std::string& path, int flags) {
+  Database database;
+  database.path_ = path;
+  int code = sqlite3_open_v2(path.c_str(), &database.handle_, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  if (code != SQLITE_OK) return database.failure("cannot be opened", code);
+  sqlite3_extended_result_codes(database.handle_, 1);
+  sqlite3_limit(database.handle_, SQLITE_LIMIT_LENGTH, kMaxValueBytes);
+  return database;
+}
+
+Database::Database(Database&& other) noexcept
+    : handle_(std::exchange(other.handle_, nullptr)), path_(std::move(other.path_)) {}
+
+Database& Database::operator=(Database&& other) noexcept {
+  if (this != &other) {
+    close();
+    handle_ = std::exchange(other.handle_, nullptr);
+    path_ = std::move(other.path_);
+  }
+  return *this;
+}
+
+void Database::close() {
+  sqlite3_close_v2(std::exchange(handle_, nullptr));
+}
+
+std::unexpected<Error> Database::failure(std::string_view step, int code) const {
+  const char* words = handle_ ? sqlite3_errmsg(handle_) : sqlite3_errstr(code);
+  int system_code = handle_ ? sqlite3_system_errno(handle_) : 0;
+  if ((code & 0xff) == SQLITE_FULL || system_code == ENOSPC || system_code == EDQUOT) {
+    return fail_with_remedy(fmt::format("{}: {}: no space left on its disk", path_, step),
+                            "free some space, or write the run elsewhere with -o", ENOSPC);
+  }
+  std::string what = fmt::format("{}: {}: {}", path_, step, words);
+  // SQLite's words for an I/O error do not say which; errno does.
+  if ((code & 0xff) == SQLITE_IOERR && system_code != 0) {
+    what += fmt::format(" ({})", std::strerror(system_code));
+  }
+  return fail_with_remedy(std::move(what), "", system_code);
+}
+
+Result<void> Database::execute(const char* sql) const {
+  int code = sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) return failure(std::string_view(sql).substr(0, 60), code);
+  return {};
+}
+
+Result<int64_t> Database::query_int(const char* sql) const {
+  auto statement = Statement::prepare(*this, sql);
+  if (!statement) return std::unexpected(statement.error());
+  auto row = statement->next();
+  if (!row) return std::unexpected(row.error());
+  return *row ? statement->i64(0) : 0;
+}
+
+Result<Statement> Statement::prepare(const Database& database, std::string_view sql) {
+  Statement statement;
+  statement.database_ = &database;
+  int code = sqlite3_prepare_v3(database.handle(), sql.data(), static_cast<int>(sql.size()),
+                                SQLITE_PREPARE_PERSISTENT, &statement.handle_, nullptr);
+  if (code != SQLITE_OK) return database.failure("cannot be read or written", code);
+  return statement;
+}
+
+Statement::Statement(Statement&& other) noexcept
+    : database_(other.database_),
+      handle_(std::exchange(other.handle_, nullptr)),
+      next_parameter_(other.next_parameter_) {}
+
+Statement& Statement::operator=(Statement&& other) noexcept {
+  if (this != &other) {
+    sqlite3_finalize(handle_);
+    database_ = other.database_;
+    handle_ = std::exchange(other.handle_, nullptr);
+    next_parameter_ = other.next_parameter_;
+  }
+  return *this;
+}
+
+Statement::~Statement() {
+  sqlite3_finalize(handle_);
+}
+
+Statement& Statement::bind(int64_t value) {
+  sqlite3_bind_int64(handle_, next_parameter_++, value);
+  return *this;
+}
+
+Statement& Statement::bind(std::string_view text) {
+  size_t size = std::min(text.size(), kMaxTextBytes);
+  // A null pointer would bind NULL; an empty view may hold one.
+  sqlite3_bind_text(handle_, next_parameter_++, size ? text.data() : "", static_cast<int>(size),
+                    SQLITE_TRANSIENT);
+  return *this;
+}
+
+Statement& Statement::bind_blob(std::span<const uint8_t> bytes) {
+  sqlite3_bind_blob(handle_, next_parameter_++, bytes.data(), static_cast<int>(bytes.size()),
+                    SQLITE_STATIC);
+  return *this;
+}
+
+Statement& Statement::bind_null() {
+  sqlite3_bind_null(handle_, next_parameter_++);
+  return *this;
+}
+
+void Statement::restart() {
+  sqlite3_reset(handle_);
+  sqlite3_clear_bindings(handle_);
+  next_parameter_ = 1;
+}
+
+Result<bool> Statement::next() {
+  int code = sqlite3_step(handle_);
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  return database_->failure("cannot be read or written", code);
+}
+
+Result<void> Statement::run() {
+  int code = SQLITE_ROW;
+  while (code == SQLITE_ROW) code = sqlite3_step(handle_);
+  if (code != SQLITE_DONE) {
+    auto error = database_->failure("cannot be written", code);
+    restart();
+    return error;
+  }
+  restart();
+  return {};
+}
+
+std::string Statement::text(int column) const {
+  // The order matters: column_text may convert, column_bytes then tells the length of the result.
+  const unsigned char* data = sqlite3_column_text(handle_, column);
+  int size = sqlite3_column_bytes(handle_, column);
+  if (data == nullptr || size <= 0) return "";
+  return std::string(reinterpret_cast<const char*>(data), static_cast<size_t>(size));
+}
+
+std::span<const uint8_t> Statement::blob(int column) const {
+  const void* data = sqlite3_column_blob(handle_, column);
+  int size = sqlite3_column_bytes(handle_, column);
+  if (data == nullptr || size <= 0) return {};
+  return {static_cast<const uint8_t*>(data), static_cast<size_t>(size)};
+}
+
+}  // namespace assay::run

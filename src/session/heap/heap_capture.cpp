@@ -1,0 +1,384 @@
+#include "session/heap/heap_capture.h"
+
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/units.h"
+
+namespace assay::session {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kLookNs = 200 * kNsPerMs;  // how often new processes and programs are looked for
+constexpr const char* kLibrary = "libassay_heap.so";
+
+// "4711" of "4711.heap".
+pid_t pid_of_channel(const std::string& name) {
+  pid_t pid = 0;
+  auto [end, status] = std::from_chars(name.data(), name.data() + name.size(), pid);
+  bool whole = status == std::errc() && std::string_view(end) == ".heap";
+  return whole && pid > 0 ? pid : 0;
+}
+
+}  // namespace
+
+Result<std::string> find_heap_library() {
+  std::error_code failed;
+  fs::path program = fs::read_symlink("/proc/self/exe", failed).parent_path();
+  for (const char* place : {".", "../lib/assay", "../lib64/assay", "../inject/preload"}) {
+    fs::path path = program / place / kLibrary;
+    if (fs::is_regular_file(path, failed)) return fs::canonical(path, failed).string();
+  }
+  return fail_with_remedy(
+      fmt::format("{} is not where it should be, beside {}", kLibrary, program.string()),
+      "install Assay whole (cmake --install), or build the target assay_heap");
+}
+
+std::string to_text(const HeapHold& hold) {
+  return fmt::format("{} held one thread of process {} for {}",
+                     hold.attaching ? "attaching" : "detaching", hold.pid,
+                     format_duration(hold.ns));
+}
+
+HeapCapture::~HeapCapture() {
+  sources_.clear();
+  if (directory_.empty()) return;
+  std::error_code ignored;
+  fs::remove_all(directory_, ignored);
+}
+
+Result<void> HeapCapture::find_library() {
+  if (!sampling_.library.empty()) return {};
+  auto found = find_heap_library();
+  if (!found) return std::unexpected(found.error());
+  sampling_.library = *found;
+  return {};
+}
+
+capture::InjectOptions HeapCapture::inject_options() const {
+  capture::InjectOptions options;
+  options.library = sampling_.library;
+  options.rate_bytes = sampling_.rate_bytes;
+  return options;
+}
+
+Result<void> HeapCapture::take_in(pid_t pid, Result<capture::Injected> injected) {
+  if (!injected) return std::unexpected(injected.error());
+  holds_.push_back({pid, true, injected->pause.ns});
+  if (!injected->channel->ready()) {
+    (void)capture::remove_sampler(pid, sampling_.library);
+    return fail("the sampler in process {} does not see what it allocates", pid);
+  }
+  Source& source = sources_[pid];
+  source.channel = std::move(injected->channel);
+  source.attached = true;
+  source.channel->start_sampling();
+  return {};
+}
+
+Result<void> HeapCapture::attach(const std::vector<pid_t>& pids,
+                                 const std::function<void()>& on_wait) {
+  if (auto found = find_library(); !found) return found;
+  attaches_ = true;
+  capture::InjectOptions options = inject_options();
+  options.on_wait = on_wait;
+  for (pid_t pid : pids) {
+    auto attached = take_in(pid, capture::inject_sampler(pid, options));
+    if (!attached) refused_.emplace(pid, attached.error());
+  }
+  if (sources_.empty()) return std::unexpected(refused_.begin()->second);
+  return {};
+}
+
+// A child that was forked from an attached process has the sampler from it.
+bool HeapCapture::adopt_forked(pid_t pid) {
+  auto channel = capture::open_forked_channel(parts_->proc, pid);
+  if (!channel) return false;
+  for (const auto& [other, source] : sources_) {
+    if (source.channel->inode() == (*channel)->inode()) return false;  // its parent's
+  }
+  Source& source = sources_[pid];
+  source.channel = std::move(*channel);
+  source.attached = true;
+  source.channel->start_sampling();
+  return true;
+}
+
+// A container's processes have numbers of their own. 0: it is not known (yet).
+pid_t HeapCapture::outer_pid(pid_t lender, pid_t pid) const {
+  auto status = parts_->proc.status(lender);
+  bool own_pids = status && status->namespace_tids.size() > 1;
+  if (!own_pids) return pid;
+  for (pid_t outer : parts_->tracker.pids()) {
+    auto other = parts_->proc.status(outer);
+    if (other && other->namespace_tids.size() == status->namespace_tids.size() &&
+        other->namespace_tids.back() == pid)
+      return outer;
+  }
+  return 0;
+}
+
+// It may be gone already: then it is known from its channel alone, and its parent's program is its
+// own.
+void HeapCapture::meet_child(pid_t lender, const capture::HeapChild& child, TimeNs now) {
+  pid_t pid = outer_pid(lender, child.pid);
+  if (pid <= 0 || sources_.contains(pid)) return;
+  pid_t parent = outer_pid(lender, child.parent);
+  if (!parts_->tracker.contains(parent)) parent = lender;
+  if (!parts_->tracker.contains(pid))
+    parts_->tracker.on_fork(parent, parent, pid, pid, last_poll_ != 0 ? last_poll_ : now);
+  auto channel = sources_.at(lender).channel->open_child(child.index);
+  if (!parts_->tracker.contains(pid) || !channel) return;
+  if (!spaces_->knows(pid)) spaces_->forked(parent, pid);
+  Source& source = sources_[pid];
+  source.channel = std::move(*channel);
+  source.exe = sources_.at(lender).exe;
+  source.attached = true;
+  source.lender = lender;
+  source.index = child.index;
+}
+
+// Children that their parents' channels had one for.
+void HeapCapture::meet_children(TimeNs now) {
+  std::vector<pid_t> lenders;
+  for (const auto& [pid, source] : sources_) {
+    if (source.attached && source.lender == 0) lenders.push_back(pid);
+  }
+  for (pid_t lender : lenders) {
+    for (const capture::HeapChild& child : sources_.at(lender).channel->children())
+      meet_child(lender, child, now);
+  }
+}
+
+// Or what it was: another program in the same process knows nothing of the channel.
+bool HeapCapture::has_ended(pid_t pid, const Source& source) const {
+  auto stat = parts_->proc.stat(pid);
+  if (!stat || stat->state == 'Z' || stat->state == 'X') return true;
+  auto exe = parts_->proc.exe(pid);
+  return exe && !source.exe.empty() && *exe != source.exe;
+}
+
+// Who is gone needs no channel any more: the next child may have it.
+void HeapCapture::part_from_children() {
+  for (auto it = sources_.begin(); it != sources_.end();) {
+    auto& [pid, source] = *it;
+    if (source.lender == 0 || !has_ended(pid, source)) {
+      ++it;
+      continue;
+    }
+    drain(pid, source);
+    past_losses_ += source.channel->losses();
+    capture::HeapChannel& lender = *sources_.at(source.lender).channel;
+    uint32_t index = source.index;
+    it = sources_.erase(it);
+    lender.give_back(index);
+  }
+}
+
+// Processes that came since. Who has no sampler yet gets it, on a thread beside: finding a place to
+// attach may take seconds. Not at first sight: a child that is just being forked has yet to say
+// that it has one.
+void HeapCapture::meet_newcomers() {
+  if (!attaches_) return;
+  take_in_joined(false);
+  for (pid_t pid : parts_->tracker.pids()) {
+    // Assay itself may be a child of its target, started by the shell that is looked at.
+    bool is_known = sources_.contains(pid) || refused_.contains(pid) || pid == getpid();
+    if (is_known || (joining_ && joining_->pid == pid) || adopt_forked(pid)) continue;
+    if (met_.insert(pid).second || joining_ || ended_) continue;
+    if (!parts_->proc.stat(pid)) continue;
+    joining_ = Joining{pid, std::async(std::launch::async, [pid, options = inject_options()] {
+                         return capture::inject_sampler(pid, options);
+                       })};
+  }
+}
+
+void HeapCapture::take_in_joined(bool wait) {
+  if (!joining_) return;
+  if (!wait && joining_->injected.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
+    return;
+  auto joined = take_in(joining_->pid, joining_->injected.get());
+  if (!joined) refused_.emplace(joining_->pid, joined.error());
+  joining_.reset();
+}
+
+void HeapCapture::detach_all() {
+  for (auto& [pid, source] : sources_) {
+    if (!source.attached || !parts_->proc.stat(pid)) continue;
+    auto removed = capture::remove_sampler(pid, sampling_.library);
+    if (removed) {
+      holds_.push_back({pid, false, removed->ns});
+    } else {
+      parts_->writer.add_note(
+          {"heap",
+           fmt::format("the hooks stay in process {}, switched off: {}", pid, removed.error().what),
+           ""});
+    }
+  }
+}
+
+Result<os::LaunchExtras> HeapCapture::prepare_launch() {
+  if (auto found = find_library(); !found) return std::unexpected(found.error());
+  // In memory where there is some: the channel is written to like memory.
+  std::string pattern = "/dev/shm/assay-heap-XXXXXX";
+  if (::mkdtemp(pattern.data()) == nullptr) {
+    std::error_code failed;
+    pattern = (fs::temp_directory_path(failed) / "assay-heap-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr)
+      return fail_errno("cannot make a directory for heap channels");
+  }
+  directory_ = pattern;
+  const char* before = std::getenv("LD_PRELOAD");
+  std::string preload = sampling_.library;
+  if (before != nullptr && *before != '\0') preload += std::string(":") + before;
+  os::LaunchExtras extras;
+  extras.environment = {"LD_PRELOAD=" + preload, "ASSAY_HEAP_CHANNEL=" + directory_ + "/%p.heap",
+                        fmt::format("ASSAY_HEAP_RATE={}", sampling_.rate_bytes),
+                        fmt::format("ASSAY_HEAP_RING={}", capture::HeapChannel::kDefaultRingBytes)};
+  return extras;
+}
+
+bool HeapCapture::has_channels() {
+  find_channels(0);
+  return !sources_.empty();
+}
+
+void HeapCapture::join(const evidence::HeapEvidence::Parts& parts, evidence::AddressSpaces& spaces) {
+  parts_ = std::make_unique<evidence::HeapEvidence::Parts>(parts);
+  spaces_ = &spaces;
+  evidence_ = std::make_unique<evidence::HeapEvidence>(parts);
+}
+
+void HeapCapture::find_channels(TimeNs now) {
+  if (directory_.empty()) return;
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(directory_, failed)) {
+    pid_t pid = pid_of_channel(entry.path().filename().string());
+    if (pid == 0) continue;
+    auto known = sources_.find(pid);
+    struct stat file {};
+    if (known != sources_.end() &&
+        (::stat(entry.path().c_str(), &file) != 0 || file.st_ino == known->second.channel->inode()))
+      continue;
+    auto channel = capture::HeapChannel::open(entry.path().string());
+    if (!channel) continue;          // being made just now
+    ::unlink(entry.path().c_str());  // both sides have it mapped; nothing is left behind
+    // Another program in the same process has a channel of its own.
+    if (known != sources_.end() && evidence_) drain(pid, known->second);
+    sources_[pid].channel = std::move(*channel);
+    if (evidence_) look_at_program(pid, sources_[pid], now);
+  }
+}
+
+// A program that replaced another (exec) has other code at the same addresses.
+void HeapCapture::look_at_program(pid_t pid, Source& source, TimeNs now) {
+  auto exe = parts_->proc.exe(pid);
+  if (!exe) return;
+  if (!parts_->tracker.contains(pid)) parts_->tracker.resync(now);
+  if (!parts_->tracker.contains(pid)) return;
+  if (source.exe == *exe) return;
+  bool replaced = !source.exe.empty();
+  source.exe = *exe;
+  if (replaced) evidence_->forget(pid);
+  if (replaced && sampling_.alone) {
+    auto comm = parts_->proc.comm(pid, pid);
+    parts_->tracker.on_exec(pid, comm ? *comm : "", now);
+    spaces_->executed(pid);
+    spaces_->load(pid);
+  }
+  if (!spaces_->knows(pid)) spaces_->load(pid);
+}
+
+void HeapCapture::drain(pid_t pid, Source& source) {
+  source.channel->drain([&](const capture::HeapRecord& record) { evidence_->add(pid, record); });
+}
+
+void HeapCapture::drain() {
+  for (auto& [pid, source] : sources_) drain(pid, source);
+}
+
+void HeapCapture::poll(TimeNs now) {
+  if (now >= next_look_) {
+    next_look_ = now + kLookNs;
+    find_channels(now);
+    part_from_children();
+    meet_newcomers();
+    for (auto& [pid, source] : sources_) look_at_program(pid, source, now);
+  }
+  meet_children(now);
+  drain();
+  last_poll_ = now;
+  if (sampling_.snapshot_ns > 0 && now >= next_snapshot_) {
+    if (next_snapshot_ != 0) evidence_->take_snapshots(now);
+    next_snapshot_ = now + sampling_.snapshot_ns;
+  }
+}
+
+void HeapCapture::end(TimeNs now) {
+  if (ended_) return;
+  ended_ = true;
+  take_in_joined(true);
+  meet_children(now);
+  meet_newcomers();
+  for (auto& [pid, source] : sources_) source.channel->stop_sampling();
+  find_channels(now);
+  drain();
+  detach_all();
+  drain();
+  evidence_->take_snapshots(now);
+  note_losses(now);
+}
+
+capture::HeapChannelLosses HeapCapture::losses() const {
+  capture::HeapChannelLosses sum = past_losses_;
+  for (const auto& [pid, source] : sources_) sum += source.channel->losses();
+  return sum;
+}
+
+uint64_t HeapCapture::dropped() const {
+  return losses().dropped;
+}
+
+void HeapCapture::note_losses(TimeNs now) {
+  capture::HeapChannelLosses sum = losses();
+  run::Writer& writer = parts_->writer;
+  for (const auto& [pid, error] : refused_)
+    writer.add_note(
+        {"heap", fmt::format("process {} was not sampled: {}", pid, error.what), error.remedy});
+  for (const HeapHold& hold : holds_) {
+    writer.add_fact({"heap",
+                     fmt::format("{}_pause_{}_ns", hold.attaching ? "attach" : "detach", hold.pid),
+                     std::to_string(hold.ns)});
+  }
+  if (sum.dropped > 0) {
+    writer.add_loss({model::LossKind::dropped_samples, -1, now, sum.dropped});
+    writer.add_note({"heap",
+                     fmt::format("{} heap records found their ring full and were lost: what they "
+                                 "tell of is missing, and what they ended seems to live on",
+                                 sum.dropped),
+                     fmt::format("sample less: --rate {}k", sampling_.rate_bytes * 4 / 1024)});
+  }
+  if (sum.dropped_live > 0) {
+    writer.add_note({"heap",
+                     fmt::format("{} sampled allocations were too many to be followed: they count "
+                                 "as allocated, and seem to live on",
+                                 sum.dropped_live),
+                     fmt::format("sample less: --rate {}k", sampling_.rate_bytes * 4 / 1024)});
+  }
+  if (sum.damaged > 0) {
+    writer.add_loss({model::LossKind::malformed, -1, now, sum.damaged});
+    writer.add_note({"heap",
+                     "the target wrote over the memory it shares with Assay: parts of its "
+                     "heap records could not be read",
+                     ""});
+  }
+}
+
+}  // namespace assay::session

@@ -1,0 +1,278 @@
+#include "session/import/import.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <thread>
+
+#include <unistd.h>
+
+#include "formats/folded/read_folded.h"
+#include "formats/gperftools/read_gperftools.h"
+#include "formats/gzip.h"
+#include "formats/perf/perf_data.h"
+#include "formats/perf/read_perf_script.h"
+#include "formats/pprof/read_pprof.h"
+#include "formats/import/run_builder.h"
+#include "formats/speedscope/read_speedscope.h"
+#include "session/import/import_http.h"
+#include "session/import/import_names.h"
+#include "session/import/import_perf_data.h"
+#include "target/pools.h"
+
+namespace assay::session {
+namespace {
+
+using formats::Input;
+using formats::RunBuilder;
+
+constexpr size_t kMostDownload = size_t{1} << 30;
+
+enum class Source : uint8_t {
+  perf_data,
+  perf_script,
+  pprof,
+  gperftools_cpu,
+  gperftools_heap,
+  folded,
+  speedscope,
+};
+constexpr std::array<std::string_view, 7> kNames{"perf.data",      "perf-script",     "pprof",
+                                                 "gperftools-cpu", "gperftools-heap", "folded",
+                                                 "speedscope"};
+
+std::string_view name_of(Source source) {
+  return kNames[static_cast<size_t>(source)];
+}
+
+// By the bytes alone, those that cannot be mistaken first.
+std::optional<Source> detect(std::string_view bytes) {
+  if (formats::looks_like_perf_data(bytes)) return Source::perf_data;
+  if (formats::looks_like_gperftools_heap(bytes)) return Source::gperftools_heap;
+  if (formats::looks_like_gperftools_cpu(bytes)) return Source::gperftools_cpu;
+  if (formats::looks_like_speedscope(bytes)) return Source::speedscope;
+  bool text = bytes.substr(0, 4096).find('\0') == std::string_view::npos;
+  if (text && formats::looks_like_perf_script(bytes)) return Source::perf_script;
+  if (text && formats::looks_folded(bytes)) return Source::folded;
+  if (formats::looks_like_pprof(bytes)) return Source::pprof;
+  return std::nullopt;
+}
+
+// Readers that make more of their bytes than rows take fewer of them.
+size_t most_bytes(Source source) {
+  if (source == Source::speedscope) return formats::kMostSpeedscopeBytes;
+  return source == Source::pprof ? size_t{1} << 30 : Input::kMostBytes;
+}
+
+std::optional<Source> by_name(std::string_view name) {
+  for (size_t i = 0; i < kNames.size(); ++i) {
+    if (kNames[i] == name) return static_cast<Source>(i);
+  }
+  return std::nullopt;
+}
+
+constexpr std::string_view kRunMagic("SQLite format 3\0", 16);
+
+Result<Input> open_input(const std::string& name) {
+  if (name.starts_with("https://")) {
+    return fail_with_remedy(fmt::format("{}: TLS is not supported", name),
+                            fmt::format("curl -sS '{}' | assay import - -o RUN", name));
+  }
+  if (!is_http_url(name)) return Input::open(name);
+  auto bytes = http_get(name, kMostDownload);
+  if (!bytes) return std::unexpected(bytes.error());
+  return Input::of_bytes(name, std::move(*bytes));
+}
+
+// The run while it is made: removed unless it is finished and moved into its place.
+class DraftRun {
+ public:
+  explicit DraftRun(std::string place)
+      : place_(std::move(place)), path_(place_ + ".part-" + std::to_string(getpid())) {}
+  DraftRun(const DraftRun&) = delete;
+  DraftRun& operator=(const DraftRun&) = delete;
+  ~DraftRun() {
+    writer_.reset();
+    if (moved_) return;
+    ::unlink(path_.c_str());
+    ::unlink((path_ + "-journal").c_str());
+  }
+  Result<void> create(const model::RunInfo& info) {
+    if (auto free = run::Writer::check(place_, true); !free) return free;
+    auto made = run::Writer::create_draft(path_, info);
+    if (!made) return std::unexpected(made.error());
+    writer_ = std::move(*made);
+    return {};
+  }
+  run::Writer& writer() { return *writer_; }
+  Result<void> move_into_place() {
+    writer_.reset();
+    if (::rename(path_.c_str(), place_.c_str()) != 0) return fail_errno("cannot write {}", place_);
+    moved_ = true;
+    return {};
+  }
+
+ private:
+  std::string place_, path_;
+  std::unique_ptr<run::Writer> writer_;
+  bool moved_ = false;
+};
+
+Result<void> check_place(const ImportOptions& options) {
+  std::error_code error;
+  auto status = std::filesystem::status(options.output, error);
+  if (!std::filesystem::exists(status)) return {};
+  if (!std::filesystem::is_regular_file(status)) {
+    return fail_with_remedy(fmt::format("{} is not a regular file", options.output),
+                            "choose another name with -o");
+  }
+  for (const std::string& input : options.inputs) {
+    if (std::filesystem::equivalent(input, options.output, error)) {
+      return fail_with_remedy(fmt::format("{} is an input", options.output),
+                              "choose another name with -o");
+    }
+  }
+  if (options.overwrite) return {};
+  return fail_with_remedy(fmt::format("{} exists already", options.output),
+                          "choose another name with -o, or pass --overwrite to replace it", EEXIST);
+}
+
+class Importer {
+ public:
+  Importer(const ImportOptions& options, RunBuilder& builder, ImportNames& names)
+      : options_(options), builder_(builder), names_(names) {}
+
+  Result<void> read(const std::string& name) {
+    auto input = open_input(name);
+    if (!input) return std::unexpected(input.error());
+    auto head = input->head();
+    if (!head) return std::unexpected(head.error());
+    if (head->empty()) {
+      return fail_with_remedy(
+          fmt::format("{} is empty: there is nothing to import", input->name()),
+          "see whether the program that wrote it ended well; many write only at their end");
+    }
+    if (head->starts_with(kRunMagic)) {
+      return fail_with_remedy(
+          fmt::format("{} is a run already, or another database: there is nothing to import",
+                      input->name()),
+          "assay report " + name);
+    }
+    auto source = options_.format.empty() ? detect(*head) : by_name(options_.format);
+    if (!source) {
+      return fail_with_remedy(
+          fmt::format("{}: no format that Assay reads was recognised at offset 0", input->name()),
+          "name it with assay import --format " + std::string(kNames[0]) + "|pprof|folded|…");
+    }
+    if (auto fits = check_meaning(*source, *input); !fits) return fits;
+    if (auto loaded = input->load(most_bytes(*source)); !loaded) return loaded;
+    builder_.begin_file(input->name());
+    formats_.emplace_back(name_of(*source));
+    uint64_t taken = builder_.taken();
+    auto done = read_as(*source, *input);
+    if (done && builder_.taken() > taken) done = check_unit(input->name());
+    // Giving back a large file's pages takes a while; nobody has to wait for it.
+    closing_.emplace_back([gone = std::move(*input)] {});
+    return done;
+  }
+
+  const std::vector<std::string>& formats() const { return formats_; }
+
+ private:
+  // Rows of one run add up, so they must be of one quantity.
+  Result<void> check_unit(const std::string& name) {
+    const std::string& unit = builder_.file_unit();
+    if (!unit_) unit_ = {name, unit};
+    if (unit_->second == unit) return {};
+    auto text = [](const std::string& of) { return of.empty() ? "time" : of; };
+    return fail_with_remedy(fmt::format("{} has {} and {} has {}: they do not add up to one run",
+                                        unit_->first, text(unit_->second), name, text(unit)),
+                            "import them apart; --freq HZ makes time of samples");
+  }
+
+  Result<void> check_meaning(Source source, const Input& input) const {
+    bool asks = source == Source::folded || source == Source::speedscope || source == Source::pprof;
+    if (asks || options_.read.meaning == formats::Meaning::unsaid) return {};
+    return fail_with_remedy(
+        fmt::format("{}: --as is for folded, speedscope and pprof files; {} says itself what it "
+                    "holds",
+                    input.name(), name_of(source)),
+        "leave --as out");
+  }
+
+  Result<void> read_as(Source source, const Input& input) {
+    switch (source) {
+      case Source::perf_data:
+        return read_perf_data(input);
+      case Source::perf_script:
+        return formats::read_perf_script(input, options_.read, builder_);
+      case Source::pprof:
+        return formats::read_pprof(input, builder_, options_.read);
+      case Source::gperftools_cpu:
+        return formats::read_gperftools_cpu(input, builder_);
+      case Source::gperftools_heap:
+        return formats::read_gperftools_heap(input, builder_);
+      case Source::folded:
+        return formats::read_folded(input, options_.read, builder_);
+      case Source::speedscope:
+        return formats::read_speedscope(input, options_.read, builder_);
+    }
+    return {};
+  }
+
+  Result<void> read_perf_data(const Input& input) {
+    auto data = formats::PerfData::open(input);
+    if (!data) return std::unexpected(data.error());
+    return PerfDataImport(*data, options_.read, builder_, names_, options_.cache_dir).run();
+  }
+
+  const ImportOptions& options_;
+  RunBuilder& builder_;
+  ImportNames& names_;
+  std::vector<std::string> formats_;
+  std::optional<std::pair<std::string, std::string>> unit_;  // of the first file with any: its name
+  std::vector<std::jthread> closing_;
+};
+
+std::string joined(const std::vector<std::string>& texts) {
+  std::string line;
+  for (const std::string& text : texts) {
+    if (!line.ends_with(text)) line += (line.empty() ? "" : ", ") + text;
+  }
+  return line;
+}
+
+}  // namespace
+
+std::vector<std::string> import_formats() {
+  return {kNames.begin(), kNames.end()};
+}
+
+Result<ImportOutcome> import_files(const ImportOptions& options) {
+  if (auto free = check_place(options); !free) return std::unexpected(free.error());
+  if (std::ranges::count(options.inputs, "-") > 1) {
+    return fail_with_remedy("standard input can be read only once", "give - once");
+  }
+  model::RunInfo info;
+  info.assay_version = ASSAY_VERSION;
+  info.command_line = options.command_line;
+  info.target = joined(options.inputs);
+  info.backend = "import";
+  DraftRun draft(options.output);
+  if (auto made = draft.create(info); !made) return std::unexpected(made.error());
+  RunBuilder builder(draft.writer(),
+                     [](const std::string& name) { return target::pool_name(name); });
+  ImportNames names(options.symbolize, options.cache_dir);
+  Importer importer(options, builder, names);
+  for (const std::string& input : options.inputs) {
+    if (auto done = importer.read(input); !done) return std::unexpected(done.error());
+  }
+  names.name_frames(builder);
+  info.backend = "import: " + joined(importer.formats());
+  if (auto done = builder.finish(info); !done) return std::unexpected(done.error());
+  if (auto done = draft.move_into_place(); !done) return std::unexpected(done.error());
+  return ImportOutcome{builder.samples(), builder.waits(), builder.heap_sums(), importer.formats()};
+}
+
+}  // namespace assay::session

@@ -1,0 +1,43 @@
+// import_files: captures that other tools made become a run.
+//
+// In: files (or http URLs of Go's /debug/pprof) in any format that formats/ reads, detected by
+// their bytes; several merge into one run. Out: a run file, there whole or not at all: it is made
+// beside its place and renamed. What a source does not know stays absent, and the run's notes say
+// so. Threads: the symbolizer's. Failures: a file that cannot be read or is malformed, with its
+// name and offset; a run that cannot be written.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "formats/import/reading.h"
+
+namespace assay::session {
+
+struct ImportOptions {
+  std::vector<std::string> inputs;  // paths, "-", or http:// URLs
+  std::string output;
+  bool overwrite = false;
+  std::string format;  // empty: detected
+  formats::ReadOptions read;
+  std::string command_line;
+  std::string cache_dir;  // of unwind tables and symbols; empty: none
+  bool symbolize = true;  // name addresses by the files of this machine
+};
+
+struct ImportOutcome {
+  uint64_t samples = 0;
+  uint64_t waits = 0;
+  uint64_t heap_sums = 0;  // of heap profiles, by stack
+  std::vector<std::string> formats;  // of each input
+};
+
+// The names that --format takes.
+std::vector<std::string> import_formats();
+
+Result<ImportOutcome> import_files(const ImportOptions& options);
+
+}  // namespace assay::session

@@ -1,0 +1,107 @@
+#include "session/record/consumer.h"
+
+#include <algorithm>
+
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace assay::session {
+namespace {
+
+constexpr int64_t kPublishNs = 200 * kNsPerMs;    // how often the list of living threads is renewed
+constexpr int64_t kOpenWaitsNs = 200 * kNsPerMs;  // how often waits that are still open are noted
+constexpr int64_t kResyncNs = 2 * kNsPerSecond;   // how often /proc is asked again after a loss
+constexpr int64_t kPolicyNs = 50 * kNsPerMs;    // how often what is taken of stacks is reconsidered
+constexpr int64_t kSnapshotNs = 50 * kNsPerMs;  // blocked threads' stacks where switches give none
+constexpr int64_t kSnapshotSliceNs = 5 * kNsPerMs;  // at most this long at once, then records again
+
+}  // namespace
+
+void Consumer::start() {
+  thread_ = std::thread([this] { consume(); });
+}
+
+void Consumer::join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void Consumer::close_events() {
+  std::lock_guard lock(events_mutex_);
+  events_closed_ = true;
+  parts_.events.disable();
+  if (parts_.bpf) parts_.bpf->end();
+}
+
+void Consumer::consume() {
+  pthread_setname_np(pthread_self(), "assay-consumer");
+  // Among thousands of runnable threads an ordinary one would fall behind the rings. Needs
+  // privilege.
+  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), -10);
+  while (auto batch = parts_.reader.next()) {
+    TimeNs now = batch->drained_at;
+    parts_.recording.consume(std::move(*batch));
+    if (parts_.bpf) parts_.bpf->refresh(parts_.tracker);
+    complete_until_ = std::max(complete_until_.load(), parts_.recording.complete_until());
+    keep_house(now);
+    parts_.recording.take_first_snapshots(kSnapshotSliceNs);
+  }
+}
+
+void Consumer::keep_house(TimeNs now) {
+  if (parts_.heap != nullptr) parts_.heap->poll(now);
+  if (now >= next_publish_) {
+    next_publish_ = now + kPublishNs;
+    publish_live_tasks();
+    if (parts_.tracker.process_count() == 0) target_gone_ = true;
+  }
+  if (now >= next_open_waits_) {
+    next_open_waits_ = now + kOpenWaitsNs;
+    parts_.writer.put_open_waits(parts_.recording.open_waits());
+  }
+  resynchronise_after_loss(now);
+  choose_stacks(now);
+  if (!parts_.events.has_off_cpu_stacks() && now >= next_snapshot_) {
+    next_snapshot_ = now + kSnapshotNs;
+    parts_.recording.snapshot_blocked_threads();
+  }
+}
+
+void Consumer::resynchronise_after_loss(TimeNs now) {
+  uint64_t lost = parts_.recording.counts().lost;
+  if (lost > lost_at_resync_) {
+    lost_at_resync_ = lost;
+    resyncs_due_ = 2;  // the tracker lets go of a thread that it misses twice
+  }
+  if (now < next_resync_ || (resyncs_due_ == 0 && !launched_gone_)) return;
+  next_resync_ = now + kResyncNs;
+  resyncs_due_ = std::max(0, resyncs_due_ - 1);
+  parts_.recording.resynchronise(now);
+}
+
+void Consumer::choose_stacks(TimeNs now) {
+  std::lock_guard lock(events_mutex_);
+  if (events_closed_ || parts_.bpf) return;
+  if (now >= next_switch_tick_) {
+    next_switch_tick_ = now + evidence::StackPolicy::kSwitchTickNs;
+    parts_.stack_policy.pace_kernel_stacks(parts_.recording.switches(), now);
+  }
+  if (now >= next_policy_) {
+    next_policy_ = now + kPolicyNs;
+    parts_.stack_policy.reconsider(parts_.unwinder.stats(), parts_.stacks.take_needs());
+  }
+}
+
+void Consumer::publish_live_tasks() {
+  const target::Tracker& tracker = parts_.tracker;
+  capture::LiveTasks tasks;
+  for (pid_t pid : tracker.pids()) tasks.processes.push_back({tracker.process(pid)->id, pid});
+  for (pid_t tid : tracker.tids()) {
+    const target::TrackedTask& task = *tracker.find(tid);
+    tasks.threads.push_back({task.thread, task.pid, tid});
+  }
+  live_.publish(std::move(tasks));
+}
+
+}  // namespace assay::session

@@ -1,0 +1,81 @@
+// Consumer: the thread that turns drained batches into samples and waits, and keeps house
+// meanwhile.
+//
+// Between batches it publishes who lives, notes waits that are still open, asks /proc again after a
+// loss, and reconsiders what is taken of stacks. From `start` to `join` the tracker, the address
+// spaces and the stacks are its own; `close_events` may be called meanwhile, from any thread.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "capture/perf/event_set.h"
+#include "capture/perf/ring_reader.h"
+#include "run/writer.h"
+#include "session/record/bpf_backend.h"
+#include "session/heap/heap_capture.h"
+#include "session/record/live_tasks_board.h"
+#include "evidence/recording.h"
+#include "evidence/stacks/stack_policy.h"
+#include "target/tracker.h"
+#include "unwind/unwinder.h"
+
+namespace assay::session {
+
+class Consumer {
+ public:
+  struct Parts {
+    capture::RingReader& reader;
+    capture::EventSet& events;
+    BpfBackend* bpf;  // null: perf events alone
+    evidence::Recording& recording;
+    target::Tracker& tracker;
+    evidence::StackPolicy& stack_policy;
+    evidence::StackBuilder& stacks;
+    unwind::Unwinder& unwinder;
+    run::Writer& writer;
+    HeapCapture* heap;  // null: allocations are not sampled
+  };
+
+  Consumer(const Parts& parts, TimeNs window_begin) : parts_(parts), complete_until_(window_begin) {
+    publish_live_tasks();
+  }
+
+  void start();
+  void join();  // after the reader was stopped; nothing when it was never started
+  void close_events();
+
+  void expect_no_target() {
+    launched_gone_ = true;
+  }  // the command has ended: look whether all have
+  bool target_gone() const { return target_gone_; }
+  TimeNs complete_until() const { return complete_until_; }
+  capture::LiveTasks live_tasks() const { return live_.read(); }
+
+ private:
+  void consume();
+  void keep_house(TimeNs now);
+  void resynchronise_after_loss(TimeNs now);
+  void choose_stacks(TimeNs now);
+  void publish_live_tasks();
+
+  Parts parts_;
+  std::thread thread_;
+  LiveTasksBoard live_;
+  std::atomic<TimeNs> complete_until_;
+  std::atomic<bool> target_gone_{false};
+  std::atomic<bool> launched_gone_{false};
+  std::mutex events_mutex_;  // this thread reopens events, the end of the window closes them
+  bool events_closed_ = false;
+  TimeNs next_snapshot_ = 0;
+  TimeNs next_publish_ = 0;
+  TimeNs next_policy_ = 0;
+  TimeNs next_switch_tick_ = 0;
+  TimeNs next_open_waits_ = 0;
+  TimeNs next_resync_ = 0;
+  uint64_t lost_at_resync_ = 0;
+  int resyncs_due_ = 0;
+};
+
+}  // namespace assay::session

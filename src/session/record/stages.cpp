@@ -1,0 +1,53 @@
+#include "session/record/stages.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "symbol/source_text.h"
+
+namespace assay::session {
+namespace {
+
+symbol::Options symbol_options(const CaptureOptions& options) {
+  symbol::Options out;
+  out.cache_dir = options.cache_dir;
+  out.debuginfod = options.debuginfod;
+  return out;
+}
+
+}  // namespace
+
+Stages::Stages(const CaptureOptions& options, const std::string& unwind_cache,
+               const os::ProcFs& proc, run::Writer& writer, Mapped mapped)
+    : writer_(writer),
+      mapped_(std::move(mapped)),
+      processes(proc, writer),
+      tracker(proc, processes, options.target.include_children),
+      symbolizer(symbol::Symbolizer::create(symbol_options(options))),
+      unwinder(unwind::Unwinder::create(unwind_cache)),
+      namer(*symbolizer, writer),
+      spaces(proc, [this](pid_t pid, const model::Mapping& mapping, const model::Module& module,
+                          bool is_new) { announce(pid, mapping, module, is_new); }),
+      stacks(spaces, *unwinder, writer,
+             [this](model::FrameId id, const model::Frame& frame) { namer.add(id, frame); }) {}
+
+void Stages::announce(pid_t pid, const model::Mapping& mapping, const model::Module& module,
+                      bool is_new) {
+  if (is_new) {
+    writer_.add_module(module);
+    symbolizer->add_module(pid, mapping, module);
+  }
+  if (mapping.end == 0) return;
+  if (mapped_) mapped_(pid, mapping, module);
+  if (const model::Process* process = tracker.process(pid))
+    writer_.add_mapping(process->id, mapping, monotonic_ns());
+}
+
+void Stages::keep_source(std::initializer_list<const evidence::HotSource*> hot) {
+  std::vector<pid_t> pids = tracker.pids();
+  symbol::SourceText text(pids.empty() ? 0 : *std::min_element(pids.begin(), pids.end()));
+  for (const evidence::HotSource* source : hot)
+    source->write(stacks.frames(), stacks.stacks(), *symbolizer, text, writer_);
+}
+
+}  // namespace assay::session
