@@ -1,4 +1,4 @@
-// schema_violation(): checks JSON against the part of JSON Schema that docs/report.schema.json uses
+// SchemaCheck: checks JSON against the part of JSON Schema that docs/report.schema.json uses
 // ($ref within the document, type, const, enum, minimum, maximum, properties, required,
 // additionalProperties, propertyNames, items, minItems, maxItems). Any other keyword is a
 // violation, so that the schema cannot ask for what is not checked. Test support only.
