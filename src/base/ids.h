@@ -1,4 +1,4 @@
-// Typed indices, so that a frame's number cannot pass for a stack's.
+// Typed indices, so that the index of a frame cannot be used as the index of a stack.
 #pragma once
 
 #include <compare>

@@ -1,4 +1,4 @@
-// Result<T>: a value, or an Error that tells a person what happened and what mends it.
+// Result<T>: a value, or an Error that says what happened and how to fix it.
 //
 // Every call that can fail for reasons outside the program returns a Result and must be checked.
 // Exceptions are left to programming errors and to libraries. Usage:
@@ -24,9 +24,9 @@ namespace assay {
 
 struct Error {
   std::string what;    // what happened and why, one sentence without a final stop
-  std::string remedy;  // the command or step that mends it; empty when there is none
-  int code = 0;        // errno of the failed call; 0 when none is behind it
-  // A long text for someone who looks for the cause, such as the log of the BPF verifier; usually empty.
+  std::string remedy;  // the command or step that fixes it; empty when there is none
+  int code = 0;        // errno of the failed call; 0 when no call failed
+  // A long text that helps to find the cause, such as the log of the BPF verifier; usually empty.
   std::string detail = {};
 
   // The text shown to a person: what, and on a second line the remedy.
@@ -41,7 +41,7 @@ template <class... Args>
   return std::unexpected(Error{fmt::format(format, std::forward<Args>(args)...), "", 0});
 }
 
-// As fail(), with errno's own words appended and its number kept.
+// As fail(), with the text of errno appended and its number kept.
 template <class... Args>
 [[nodiscard]] std::unexpected<Error> fail_errno(fmt::format_string<Args...> format,
                                                 Args&&... args) {
@@ -50,7 +50,7 @@ template <class... Args>
       fmt::format(format, std::forward<Args>(args)...) + ": " + std::strerror(code), "", code});
 }
 
-// An Error with the step that mends it.
+// An Error with the step that fixes it.
 [[nodiscard]] inline std::unexpected<Error> fail_with_remedy(std::string what, std::string remedy,
                                                              int code = 0) {
   return std::unexpected(Error{std::move(what), std::move(remedy), code});

@@ -1,7 +1,6 @@
-// kSanitized: whether this is a build with AddressSanitizer or ThreadSanitizer. They look for
-// faults of memory and of threads, which show in a few rounds, and make everything many times
-// slower: tests that repeat themselves for the sake of statistics repeat themselves less often in
-// such a build.
+// kSanitized: whether this is a build with AddressSanitizer or ThreadSanitizer. They find memory
+// errors and data races within a few rounds and make the program many times slower, so tests that
+// repeat for statistics do fewer rounds in such a build.
 #pragma once
 
 namespace assay {

@@ -1,8 +1,8 @@
-// FdKinds: tells what a file descriptor of the target is, for waits on it.
+// FdKinds: finds the kind of a file descriptor of the target, for waits on it.
 //
-// Answers are cached per (process, fd) and looked up anew when they are older than a second, so
-// that a wait on the hot path costs a hash lookup. The socket tables of /proc are read at most once
-// a second. Threads: one owner. Failures: FdKind::none when it cannot be known.
+// Answers are cached per (process, fd) and renewed when they are older than a second, so that a
+// wait usually costs one hash lookup. The socket tables of /proc are read at most once a second.
+// Threads: one owner. Failures: FdKind::none when it cannot be known.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ class FdKinds {
   std::unordered_map<pid_t, SocketTable> sockets_;
 };
 
-// The kind that a link of /proc/PID/fd shows by itself; `other` for sockets.
+// The kind that is visible in a link of /proc/PID/fd; `other` for sockets.
 model::FdKind kind_of_link(std::string_view link);
 
 }  // namespace assay::capture

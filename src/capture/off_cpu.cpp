@@ -50,7 +50,8 @@ void OffCpu::exited(ThreadId thread, TimeNs time) {
 }
 
 void OffCpu::stack_at_switch(ThreadId thread, TimeNs time, const WaitSite& site) {
-  running_sample(thread, time);  // it runs until it switches: closes a wait whose end was lost
+  running_sample(thread,
+                 time);  // it was running until this switch: closes a wait whose end was lost
   ThreadState* state = find(thread);
   if (state == nullptr) return;
   state->site = site;
@@ -62,13 +63,13 @@ void OffCpu::switched_out(ThreadId thread, TimeNs time, bool preempted) {
   ThreadState* state = find(thread);
   if (state == nullptr) return;
   if (state->state == State::waiting) {
-    // The switch-in between was lost, and no sample told when: the earlier wait ends here.
+    // The switch-in between was lost, and no sample shows when it was: the earlier wait ends here.
     ++counts_.unpaired_switches;
     end_wait(thread, *state, time, false);
     state->have_site = false;
     state->was_woken = false;
   }
-  // It ran until now, so a snapshot of it blocked is of an earlier wait.
+  // It ran until now, so a snapshot of the blocked thread belongs to an earlier wait.
   if (state->site_is_snapshot) state->have_site = false;
   begin_wait(*state, time, preempted);
 }

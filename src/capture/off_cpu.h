@@ -2,9 +2,9 @@
 //
 // In, in time order: switch-out/-in, the stack taken at a switch-out (just before it), wake-ups,
 // on-CPU samples, births and deaths. Out: every interval that a thread spent off the CPU, exactly
-// once, so that a thread's waits and its running time fill its life in the window. A lost record
-// never invents time: a wait whose end was lost closes at the thread's next sign of life, a wait
-// whose stack was lost says so, and both are counted. Threads: one owner.
+// once, so that a thread's waits and its running time fill its life in the window. Lost records do
+// not create time: a wait whose end was lost ends at the thread's next record, a wait whose stack
+// was lost gets a marker, and both are counted. Threads: one owner.
 #pragma once
 
 #include <cstdint>
@@ -35,17 +35,16 @@ class OffCpu {
  public:
   using Emit = std::function<void(const model::Wait&)>;
 
-  // Switch-outs without a stack get `lost_stack`, a marker; without off-CPU stacks at all it is the
-  // marker that says so.
+  // Switch-outs without a stack get the marker `lost_stack`; in a capture without off-CPU stacks it
+  // is the marker "not sampled".
   OffCpu(TimeNs window_begin, model::StackId lost_stack, Emit emit);
 
-  // A thread that lived when the window began, or that was first heard of at `since`; what it was
-  // doing is only known from its first record, or, when it has none, at the end.
-  // `runnable`: if it turns out to have been off the CPU, it waited for one.
+  // A thread that existed when the window began, or that was first seen at `since`. Whether it ran
+  // or waited is known only from its first record, or, without records, at the end. `runnable`: if
+  // it was off the CPU, it waited for a CPU.
   void existing_thread(model::ThreadId thread, TimeNs since, bool runnable = false);
   bool knows(model::ThreadId thread) const { return threads_.contains(thread); }
-  // What a snapshot of a blocked thread showed, in its place in time. Used for the wait that is
-  // open.
+  // The snapshot of a blocked thread, in time order with the records. Used for the open wait.
   void snapshot(model::ThreadId thread, const WaitSite& site);
   void born(model::ThreadId thread, TimeNs time);
   // The same thread under a new identity: exec made it another process.
@@ -59,11 +58,11 @@ class OffCpu {
   void woken(model::ThreadId thread, TimeNs time, model::ThreadId waker,
              model::StackId waker_stack = {});
 
-  // Closes what is open. `ran_throughout` is asked for threads without a single record: did it run
-  // (or was it ready to run) rather than wait?
+  // Closes open waits. `ran_throughout` is called for threads without any record: true if it was
+  // running or ready to run, false if it waited.
   void finish(TimeNs window_end, const std::function<bool(model::ThreadId)>& ran_throughout);
 
-  // The waits that are open at `now`, as they would end now; for a run that is cut off later.
+  // The waits that are open at `now`, with `now` as their end; for a run that is cut off later.
   void for_each_open_wait(TimeNs now, const Emit& visit) const;
 
   const OffCpuCounts& counts() const { return counts_; }

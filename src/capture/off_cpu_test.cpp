@@ -60,7 +60,7 @@ TEST_F(OffCpuTest, AWakeUpSplitsAWait) {
   off_cpu.stack_at_switch(kA, 1100, site(5));
   off_cpu.switched_out(kA, 1101, false);
   off_cpu.woken(kA, 1401, kB);
-  off_cpu.woken(kA, 1450, kA);  // a second wake-up of a woken thread says nothing
+  off_cpu.woken(kA, 1450, kA);  // a second wake-up of a woken thread changes nothing
   off_cpu.switched_in(kA, 1501);
   ASSERT_EQ(waits.size(), 1u);
   EXPECT_TRUE(waits[0].has(WaitFlag::runqueue_known));

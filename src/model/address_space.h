@@ -1,7 +1,7 @@
 // AddressSpace: what code is mapped where in one process, at one moment.
 //
-// Records are applied in time order, so a lookup answers for the time of the last record applied;
-// an unloaded library's samples were resolved before its addresses were reused. Not thread-safe.
+// Records are applied in time order, and a lookup is valid for the time of the last applied record.
+// So samples of an unloaded library are resolved before its addresses are reused. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,8 @@ struct Mapping {
 
 class AddressSpace {
  public:
-  // Maps a range; whatever it overlaps is cut away first, as mmap(MAP_FIXED) does.
+  // Maps a range; parts of other mappings that it overlaps are removed first, as mmap(MAP_FIXED)
+  // does.
   void map(const Mapping& mapping);
   void clear() {
     ++generation_;

@@ -1,4 +1,4 @@
-// Counters: what the hardware and the kernel counted of a target, and what was not counted and why.
+// Counters: what the hardware and the kernel counted for a target, what was not counted, and why.
 #pragma once
 
 #include <array>
@@ -30,9 +30,10 @@ inline constexpr int kCounterCount = 17;
 
 struct Count {
   bool counted = false;
-  double value = 0;          // scaled to the whole time
-  double counted_share = 1;  // of the time it was wanted; below 1: taken in turns, and scaled
-  std::string problem;       // why it is not counted
+  double value = 0;  // scaled to the whole time
+  double counted_share =
+      1;  // share of the enabled time in which it counted; below 1: the value is scaled
+  std::string problem;  // why it is not counted
 };
 using Counts = std::array<Count, kCounterCount>;
 

@@ -1,4 +1,4 @@
-// DataName: what lies at an address of a process, for locks that have a name of their own.
+// DataName: the data symbol at an address of a process, for locks that are named variables.
 #pragma once
 
 #include <cstdint>

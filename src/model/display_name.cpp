@@ -15,7 +15,7 @@ bool is_word(char c) {
          c == '$' || static_cast<unsigned char>(c) >= 0x80;
 }
 
-// The length of the operator's sign at `at`, where "operator" stands directly before; 0: none.
+// The length of the operator sign at `at` that follows the word "operator"; 0: there is none.
 size_t operator_sign(std::string_view name, size_t at) {
   static constexpr std::array<std::string_view, 16> kSigns{"<=>", "<<=", ">>=", "->*", "<<", ">>",
                                                            "<=",  ">=",  "->",  "()",  "<",  ">",
@@ -33,7 +33,7 @@ bool ends_with_operator(std::string_view text) {
 }
 
 // The index after the bracket that closes the one at `at`; npos when it is never closed. "->" and
-// the signs of operators close nothing.
+// operator signs are not brackets.
 size_t after_closing(std::string_view name, size_t at) {
   std::vector<char> open;
   for (size_t i = at; i < name.size(); ++i) {
@@ -49,7 +49,8 @@ size_t after_closing(std::string_view name, size_t at) {
     } else if (c == '<' || c == '(' || c == '[' || c == '{') {
       open.push_back(c == '<' ? '>' : c == '(' ? ')' : c == '[' ? ']' : '}');
     } else if (c == '>' || c == ')' || c == ']' || c == '}') {
-      // A comparison inside an expression leaves an unmatched sign behind; a bracket clears it.
+      // A comparison inside an expression leaves an unmatched sign; the next closing bracket
+      // removes it.
       while (c != '>' && open.size() > 1 && open.back() == '>') open.pop_back();
       if (open.empty() || open.back() != c) {
         if (c == '>') continue;
@@ -129,7 +130,7 @@ size_t parameters_at(std::string_view name) {
   return std::string_view::npos;
 }
 
-// Where the name itself begins after a return type: behind the last space outside all brackets.
+// Where the name itself begins after a return type: after the last space outside all brackets.
 size_t name_at(std::string_view name) {
   size_t begin = 0;
   for (size_t i = 0; i < name.size(); ++i) {

@@ -1,7 +1,7 @@
-// Names for display: template noise folded away. Full names stay in the run.
+// Names for display: template arguments are folded to "…". Full names stay in the run.
 //
-// Works on demangled C++ and Rust names as text, without knowing the language; what it does not
-// understand it leaves as it is. Pure functions; linear in the name's length.
+// Works on demangled C++ and Rust names as text, without knowing the language; text that it does
+// not understand stays unchanged. Pure functions; linear in the name's length.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace assay::model {
 
 // "std::vector<int, std::allocator<int> >::push_back(int&&)" → "std::vector<…>::push_back(int&&)".
 // Operators (operator<, operator->), "(anonymous namespace)", "<T as Trait>::method" and lambdas
-// ("{lambda(int)#1}" → "{lambda#1}") keep what tells them apart.
+// ("{lambda(int)#1}" → "{lambda#1}") keep the part that distinguishes them.
 std::string fold_name(std::string_view name);
 
 // As fold_name, without return type, parameters and qualifiers: "std::vector<…>::push_back".

@@ -28,10 +28,10 @@ struct Process {
   TimeNs end_ns = kStillRunning;  // exit or exec
 };
 
-// What people call it, wherever it is named (reports, exports, labels): its main thread's name, as
-// `ps` and `top` have it. A program file may be called otherwise: a link leads to it, an
-// interpreter runs it. Only where that name is unknown it is the file's; "process" when neither is
-// known.
+// The name for people in reports, exports and labels: the name of the main thread, as `ps` and
+// `top` show it. The program file may have another name, because a link leads to it or an
+// interpreter runs it. The file's name is used where the thread's name is unknown; "process" when
+// neither is known.
 inline std::string_view process_name(const Process& process) {
   if (!process.comm.empty()) return process.comm;
   std::string_view exe = process.exe;

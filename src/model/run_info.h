@@ -1,4 +1,4 @@
-// What a run says of itself: how it was taken, on what, and what limits its evidence.
+// Facts about a run itself: how and on which machine it was recorded, and what limits its evidence.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct RunInfo {
   TimeNs window_end_ns = 0;      // last flush while the capture runs
   int64_t utc_begin_ns = 0;      // wall-clock time of window_begin_ns
   std::string end_reason;        // "time", "interrupted", "target exited", "disk full", …
-  bool finished = false;         // false: the capture was killed; what is there is still right
+  bool finished = false;         // false: the capture was killed; the data up to then are right
 };
 
 // A static fact: ("host", "kernel", "6.18.1"), ("process 3", "compiler_flags", "-O2 …").
@@ -30,7 +30,7 @@ struct Fact {
   std::string value;
 };
 
-// One limit on the evidence, in words, with the step that lifts it.
+// One limit of the evidence, in words, with the step that removes it.
 struct QualityNote {
   std::string topic;   // "kernel stacks", "rings", "wake-ups"
   std::string text;    // what is limited and what it costs

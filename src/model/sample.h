@@ -1,7 +1,7 @@
 // Sample and Wait: the two kinds of evidence about a thread's time.
 //
-// A thread's waits are every interval it spent off the CPU, without exception; what lies between
-// them it ran. Samples say what it did while it ran. Both share one clock.
+// A thread's waits are all intervals it spent off the CPU; between two waits it was running.
+// Samples say what it did while it ran. Both use the same clock.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,10 @@ struct Sample {
 
 enum class WaitFlag : uint16_t {
   preempted = 1,       // lost the CPU while runnable: all of it is run-queue time
-  open_start = 2,      // already waiting when the window began; start is the window's
-  open_end = 4,        // still waiting when the window ended; the end is the window's
+  open_start = 2,      // already waiting when the window began; starts at the window's begin
+  open_end = 4,        // still waiting when the window ended; ends at the window's end
   stack_snapshot = 8,  // the stack comes from a snapshot of the blocked thread, not from its switch
-  runqueue_known = 16,  // runqueue_ns was measured for this very wait (a wake-up was seen)
+  runqueue_known = 16,  // runqueue_ns was measured for this wait (its wake-up was recorded)
   new_thread = 32,      // the wait of a new thread for its first CPU
 };
 
@@ -46,8 +46,8 @@ enum class FdKind : uint8_t {
   device,
   io_uring,
   other,
-  socket_accepted,   // a TCP connection that came in: its local port is listened on
-  socket_connected,  // one that went out
+  socket_accepted,   // a TCP connection that the target accepted
+  socket_connected,  // one that the target opened
 };
 inline constexpr FdKind kLastFdKind = FdKind::socket_connected;
 
@@ -64,9 +64,9 @@ struct Wait {
   uint16_t syscall = kNoSyscall;  // number, when the thread waited inside one
   FdKind fd_kind = FdKind::none;
   uint64_t arg = 0;            // futex address, file descriptor, or the syscall's first argument
-  ThreadId waker{0xffffffff};  // who ended it, when seen and part of the target
-  StackId waker_stack;         // where the waker ended it; the empty stack when not known
-  ThreadId owner{0xffffffff};  // who held the lock when the thread began to wait, when known
+  ThreadId waker{0xffffffff};  // the thread that ended it, if recorded and part of the target
+  StackId waker_stack;         // stack of the waker at that time; empty when not known
+  ThreadId owner{0xffffffff};  // the thread that held the lock when the wait began, if known
   static constexpr ThreadId kNoWaker{0xffffffff};
   static constexpr ThreadId kNoOwner{0xffffffff};
 

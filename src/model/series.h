@@ -20,7 +20,7 @@ enum class SeriesScope : uint8_t {
 };
 enum class SeriesKind : uint8_t {
   gauge = 0,       // a level: RSS, queue length
-  cumulative = 1,  // a counter that only grows: utime, faults; the difference is what counts
+  cumulative = 1,  // a counter that only grows: utime, faults; use differences
 };
 
 struct Series {
@@ -30,7 +30,7 @@ struct Series {
   uint32_t owner = 0;  // ProcessId or ThreadId value by scope; 0 for host, cgroup and self
   std::string name;    // "utime", "stime", "run_delay", "rss", "recv_q", …
   std::string unit;    // "ns", "bytes", "count", "share"
-  std::string label;   // what it is of, when the owner does not say: "127.0.0.1:8000 listen"
+  std::string label;   // the object, when the owner does not say it: "127.0.0.1:8000 listen"
 };
 
 struct Point {

@@ -16,8 +16,8 @@
 
 namespace assay::model {
 
-// `address` is what names are looked up by: the sampled ip for a leaf, the return address − 1 for a
-// caller. Its meaning depends on the module's kind (see module.h).
+// Names are looked up by `address`: the sampled ip for a leaf, the return address − 1 for a caller.
+// Its meaning depends on the module's kind (see module.h).
 struct Frame {
   ModuleId module;
   uint64_t address = 0;
@@ -36,7 +36,7 @@ enum class StackEnd : uint8_t {
   not_sampled = 6,       // the wait's stack was not taken (event cap, no permission)
   lost = 7,              // the record with the stack was lost
   frame_pointers = 8,    // walked by frame pointers alone; frames may be missing
-  other_stack = 9,       // a signal's handler has a stack of its own; the other was not copied
+  other_stack = 9,  // a signal handler ran on its own stack; the interrupted one was not copied
 };
 inline constexpr int kStackEndCount = 10;
 

@@ -1,4 +1,4 @@
-// TopDownCounts: the counters that say what a CPU's issue slots were used for, as they were read.
+// TopDownCounts: the raw counters that say how a CPU's issue slots were used.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct TopDownCounts {
   TopDownMethod method = TopDownMethod::none;
   double slots_per_cycle = 0;            // Zen
   std::map<std::string, double> values;  // by event, scaled to the whole time
-  double counted_share = 1;              // of the time, of the group counted least
-  std::string problem;                   // why there are none
+  double counted_share = 1;  // share of the time counted, of the group that counted least
+  std::string problem;       // why there are none
 };
 
 }  // namespace assay::model

@@ -1,4 +1,4 @@
-// Words for people about targets and processes.
+// Texts for people about targets and processes.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace assay::target {
 
-// Text from a target, fit for a terminal: control characters become \xNN.
+// Text from a target, safe for a terminal: control characters become \xNN.
 std::string printable(std::string_view text);
 
-// An argument as a shell needs it: quoted when it holds more than plain characters.
+// An argument for a shell: quoted when it contains more than plain characters.
 std::string shell_word(const std::string& text);
 
 // "--port 8000", "-- ./server --fast": the target as it was asked for.

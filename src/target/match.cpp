@@ -38,7 +38,7 @@ void for_each_line(std::string_view text, Each each) {
   }
 }
 
-// Who holds each of these socket inodes open.
+// The processes that hold each of these socket inodes open.
 std::unordered_map<uint64_t, std::vector<pid_t>> holders_of(const ProcessTable& table,
                                                             const os::ProcFs& proc,
                                                             const std::set<uint64_t>& inodes) {

@@ -1,8 +1,8 @@
-// Match: which processes a name, a program file, a port or a cgroup stands for.
+// Match: finds the processes of a name, a program file, a port or a cgroup.
 //
 // Every match is by what the kernel knows (comm, /proc/PID/exe, sockets, cgroup), never by argv.
-// These functions find; what is left out (shells, Assay itself) and what belongs together is
-// resolve()'s.
+// These functions only find. resolve() leaves out shells and Assay itself, and decides which
+// processes belong together.
 #pragma once
 
 #include <cstdint>
@@ -32,11 +32,12 @@ struct PortHolder {
 };
 struct PortMatch {
   std::vector<PortHolder> holders;
-  bool listening = false;           // somebody listens, though perhaps nobody we may look into
-  uid_t listener_uid = 0;           // of that listener
-  std::map<uint16_t, pid_t> ports;  // every port known to be listened on, with one holder
+  bool listening = false;  // the port has a listener, though perhaps not one that we may inspect
+  uid_t listener_uid = 0;  // of that listener
+  std::map<uint16_t, pid_t> ports;  // every known listening port, with one process that holds it
 };
-// Looks in Assay's own network namespace first, and in the others only when nobody listens there.
+// Looks in Assay's own network namespace first, and in the others only when no process listens
+// there.
 PortMatch match_port(const ProcessTable& table, const os::ProcFs& proc, uint16_t port);
 
 struct CgroupMatch {
@@ -48,11 +49,11 @@ struct CgroupMatch {
 CgroupMatch match_cgroup(const ProcessTable& table, const os::ProcFs& proc,
                          const std::string& path);
 
-// The cgroup that says most of a process: the v2 one, else the cpu controller's, else any that is
+// The most specific cgroup of a process: the v2 one, else the cpu controller's, else any that is
 // not the root. `text` is a /proc/PID/cgroup file.
 std::string main_cgroup(std::string_view text);
 
-// Names close to `name`: one holds the other, or at most two letters differ.
+// Names close to `name`: one contains the other, or at most two letters differ.
 bool is_similar(std::string_view name, std::string_view other);
 
 }  // namespace assay::target

@@ -43,8 +43,8 @@ std::string pool_name(std::string_view thread_name) {
 }
 
 std::vector<std::string> pool_names(const std::vector<std::string>& thread_names) {
-  // Keyed with a digit in place of the run, which no other name can hold there: a "*" that is part
-  // of a name stays apart from ours.
+  // The key has one digit in place of each run of digits. No other name can have a digit there, so
+  // a "*" in a thread's own name is not confused with a replaced number.
   auto key_of = [](std::string_view name) {
     std::string key;
     bool in_run = false;

@@ -11,7 +11,7 @@ namespace assay::target {
 // "pool-*-thread-*", "DrogonIoLoop3" → "DrogonIoLoop*". A name without digits is its own pool.
 std::string pool_name(std::string_view thread_name);
 
-// The pool of each name among its fellows: a number that all members share stays ("http2-1",
+// The pool of each name, given all names: a number that all members share stays ("http2-1",
 // "http2-2" → "http2-*"), and a pool with one distinct name keeps that name ("utf8conv").
 std::vector<std::string> pool_names(const std::vector<std::string>& thread_names);
 

@@ -1,7 +1,7 @@
 // ProcessTable: every process of the machine at one moment, as far as matching a target needs it.
 //
 // Reads /proc once and answers from memory; processes that end meanwhile are left out. Parent links
-// of a live /proc can be torn, so walks are bounded and never trust them to be a tree.
+// of a live /proc can be inconsistent, so walks are bounded and do not assume a tree.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ class ProcessTable {
   const std::vector<ProcessEntry>& all() const { return entries_; }  // by pid
   const ProcessEntry* find(pid_t pid) const;
   std::vector<pid_t> ancestors(pid_t pid) const;  // parent first
-  // Without itself, and without those in `left_out` and what is below them.
+  // Without the process itself, and without those in `left_out` and their descendants.
   std::vector<pid_t> descendants(pid_t pid, const std::set<pid_t>& left_out = {}) const;
 
  private:

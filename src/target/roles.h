@@ -1,9 +1,9 @@
-// RoleBook: gives each process of a target the name people know it by.
+// RoleBook: gives each process of a target a role: "main", "worker 0", or the program's name.
 //
-// One process on top: "main". Several on top: "worker 0", "worker 1", … when all run the same
-// program, else the program's name. Below: "worker N" for a process that runs the same program as
-// the top, in the order they are given; any other program by its name, numbered from the second on
-// ("gzip", "gzip 1"). A role once given stays. Not thread-safe.
+// One root process: "main". Several root processes: "worker 0", "worker 1", … when all run the same
+// program, else the program's name. Descendants: "worker N" for a process that runs the same
+// program as a root, in the order of assignment; any other process gets its program's name,
+// numbered from the second on ("gzip", "gzip 1"). A role never changes. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,14 @@ std::string program_name(std::string_view exe);
 
 class RoleBook {
  public:
-  // The programs on top, once and first. Returns their roles in the same order.
+  // The programs of the root processes; called once, first. Returns their roles in the same order.
   std::vector<std::string> assign_roots(const std::vector<std::string>& exes);
-  // A process on top now runs this program: its likes below are workers too.
+  // A root process now runs this program: descendants that run it are workers too.
   void add_root_program(const std::string& exe) { root_exes_.insert(exe); }
-  // The role of one more process below them.
+  // The role of one more descendant.
   std::string assign(const std::string& exe);
-  // The role goes back when its process turned out to be no worker: it went on to exec a program.
+  // Frees the role of a process that turned out to be no worker, because it has executed another
+  // program.
   void give_back(const std::string& role);
 
  private:

@@ -1,9 +1,8 @@
 // Servers: which of several matched processes belong together.
 //
 // A parent and its workers are one server. So are processes that listen on one port in one network
-// namespace and run the same program (SO_REUSEPORT) or were started by the same supervisor.
-// Anything else is not: two servers of the same name are two servers, even side by side under one
-// parent.
+// namespace and run the same program (SO_REUSEPORT) or were started by the same supervisor. All
+// other processes are separate servers, even with the same name and the same parent.
 #pragma once
 
 #include <vector>
@@ -17,7 +16,7 @@ namespace assay::target {
 
 bool is_shell(const ProcessEntry& entry);
 
-// Starts things that have nothing to do with one another: a shell, init, sshd, a service manager.
+// Whether the program starts unrelated programs: a shell, init, sshd, a service manager.
 bool starts_unrelated(const ProcessEntry& entry);
 
 // Each inner vector is one server: its topmost matched processes, oldest first. `holders` says in

@@ -247,7 +247,8 @@ class Resolver {
   Result<std::vector<pid_t>> one_server(const std::vector<pid_t>& pids,
                                         const std::vector<PortHolder>& holders) const {
     auto servers = group_servers(table_, pids, holders);
-    if (servers.empty()) return std::vector<pid_t>();  // torn parent links: nobody is on top
+    if (servers.empty())
+      return std::vector<pid_t>();  // inconsistent parent links: no process is a root
     if (servers.size() == 1) return servers.front();
     std::vector<pid_t> tops;
     for (const auto& server : servers) tops.push_back(server.front());
@@ -269,8 +270,8 @@ class Resolver {
     return pids;
   }
 
-  // The picked processes and, when wanted, their descendants; on top are those without a parent
-  // among them.
+  // The selected processes and, when requested, their descendants; the roots are those without a
+  // parent among them.
   Result<ResolvedTarget> describe_processes(const std::vector<pid_t>& picked) {
     std::set<pid_t> all(picked.begin(), picked.end());
     for (pid_t pid : spec_.include_children ? picked : std::vector<pid_t>()) {
@@ -334,7 +335,7 @@ class Resolver {
   const Surroundings& surroundings_;
   ProcessTable table_;
   std::set<pid_t> launchers_;  // Assay's ancestors: a shell, sudo, a test harness
-  std::set<pid_t> never_;      // Assay and what the caller excludes
+  std::set<pid_t> never_;      // Assay and the processes that the caller excludes
 };
 
 }  // namespace

@@ -1,10 +1,9 @@
 // Target: "the server on :8000" becomes processes with roles.
 //
-// In goes what was asked for and /proc; out come the processes to follow, or an Error that names
-// the candidates or the command that mends it. Matching is by what the kernel knows, never by argv,
-// and never picks Assay, the processes it was started from, a shell, or what the caller excludes
-// (the load generator); a shell given by --pid is taken at its word. Reads only. Threads: safe
-// everywhere.
+// In: the request and /proc. Out: the processes to follow, or an Error that names the candidates or
+// the command that fixes it. Matching is by what the kernel knows, never by argv, and never picks
+// Assay, the processes it was started from, a shell, or what the caller excludes (the load
+// generator); a shell that is given by --pid is accepted. Reads only. Threads: safe everywhere.
 #pragma once
 
 #include <cstdint>
@@ -51,9 +50,9 @@ struct ResolvedProcess {
 };
 
 struct ResolvedTarget {
-  // Those on top first, oldest first; then their descendants, oldest first. Never empty.
+  // The roots first, oldest first; then their descendants, oldest first. Never empty.
   std::vector<ResolvedProcess> processes;
-  size_t root_count = 0;  // how many of them are on top
+  size_t root_count = 0;  // how many of them are roots
 
   const ResolvedProcess& main() const { return processes.front(); }
   std::vector<pid_t> pids() const;

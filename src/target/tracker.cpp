@@ -97,7 +97,7 @@ void Tracker::end_thread(pid_t tid, TimeNs time) {
   processes_.erase(owner);
 }
 
-// All threads and the process end, whoever of them goes on under a new image.
+// All threads and the process end; the thread that called exec continues in a new image.
 void Tracker::end_image(LiveProcess& process, TimeNs time) {
   std::vector<pid_t> tids(process.tids.begin(), process.tids.end());
   std::ranges::sort(tids);
@@ -106,7 +106,7 @@ void Tracker::end_image(LiveProcess& process, TimeNs time) {
 }
 
 // True when `tid` of process `pid` was adopted from /proc at a later time than this record's: the
-// record tells of the same life, which then began earlier than thought.
+// record is about the same thread, which therefore began earlier than assumed.
 bool Tracker::known_since(pid_t tid, pid_t pid, TimeNs time) {
   auto found = threads_.find(tid);
   return found != threads_.end() && found->second.task.pid == pid &&
@@ -193,7 +193,8 @@ void Tracker::on_exec(pid_t pid, std::string_view comm, TimeNs time) {
     return;
   }
   bool on_top = process.on_top;
-  // The copy of its parent that it was is no worker: it only lived to become this.
+  // Until now it was a copy of its parent, which was no worker: it existed only to execute this
+  // program.
   if (!on_top) process.record.role = record.role + " before exec";
   end_image(process, time);
   LiveProcess& next = begin_process(std::move(record), on_top);

@@ -1,14 +1,14 @@
 // Tracker: follows a target's processes and threads through fork, exec, rename and exit.
 //
-// In come the kernel's records in time order (and what /proc showed when the capture began); out go
-// model::Process and model::Thread values through a sink, again under the same id whenever they
-// change. Only what is alive is kept, so memory follows the target's size and not the capture's
-// length.
+// In: the kernel's records in time order, and the state of /proc when the capture began. Out:
+// model::Process and model::Thread values through a sink; a changed value is put again under the
+// same id. Only living threads are kept, so memory grows with the target's size and not with the
+// capture's length.
 //
-// exec ends a Process and its Threads and begins new ones with the same pid. A record of a thread
-// that nobody announced (its fork record was lost) adopts it. A record older than what /proc showed
-// at adoption does not undo it. A reused tid ends its former holder. Threads: one; find() is one
-// hash lookup. Reads /proc at exec and in resync() only.
+// exec ends a Process and its Threads and begins new ones with the same pid. A record of an unknown
+// thread of a tracked process (its fork record was lost) adopts the thread. A record that is older
+// than the adoption from /proc does not undo it. A reused tid ends its former holder. Threads: one;
+// find() is one hash lookup. Reads /proc at exec and in resync() only.
 #pragma once
 
 #include <array>
@@ -63,9 +63,9 @@ class Tracker {
     auto found = threads_.find(tid);
     return found == threads_.end() ? nullptr : &found->second.task;
   }
-  // As find(), but a thread of a tracked process that nobody announced is adopted, and a tid that
-  // now belongs to another process is not mistaken for its former holder. Null for a thread that
-  // has just exited: the kernel still switches it out once after its exit record.
+  // As find(), but an unknown thread of a tracked process is adopted, and a tid that now belongs to
+  // another process is not mistaken for the earlier thread. Null for a thread that has just exited:
+  // the kernel still switches it out once after its exit record.
   const TrackedTask* find_or_adopt(pid_t pid, pid_t tid, TimeNs time);
 
   bool contains(pid_t pid) const { return processes_.contains(pid); }
@@ -76,8 +76,8 @@ class Tracker {
   std::vector<pid_t> pids() const;
   std::vector<pid_t> tids() const;
 
-  // Mends what lost records broke, from /proc: adopts threads and children that nobody announced,
-  // and ends what two calls in a row did not find. Returns how many threads it adopted.
+  // Repairs from /proc what lost records left wrong: adopts unknown threads and children, and ends
+  // threads that two calls in a row did not find. Returns how many threads it adopted.
   uint32_t resync(TimeNs time);
 
  private:

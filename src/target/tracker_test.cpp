@@ -219,7 +219,7 @@ TEST_F(TrackerTest, AdoptsThreadsNobodyAnnounced) {
   EXPECT_EQ(recorder_.threads[2].begin_ns, 60);
   EXPECT_EQ(tracker_.find_or_adopt(100, 150, 61)->thread, model::ThreadId{2});
   EXPECT_EQ(tracker_.find_or_adopt(999, 999, 62), nullptr);
-  EXPECT_EQ(tracker_.find_or_adopt(100, -1, 62), nullptr);  // the kernel's word for a dead thread
+  EXPECT_EQ(tracker_.find_or_adopt(100, -1, 62), nullptr);  // the kernel's value for a dead thread
   EXPECT_EQ(tracker_.find_or_adopt(100, 0, 62), nullptr);
 }
 

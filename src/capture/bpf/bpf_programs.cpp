@@ -40,7 +40,7 @@ namespace {
 constexpr size_t kSmallestRing = 256 * 1024;
 constexpr size_t kLargestRing = 8u << 20;
 
-// What libbpf said of the load that is under way: for the error message.
+// libbpf's messages about the current load, for the error message.
 thread_local LoadLog load_log;
 
 int keep_words(libbpf_print_level level, const char* format, va_list arguments) {
@@ -82,7 +82,7 @@ bool parse_switch_arguments() {
 }
 
 // sched_switch has the state of the thread that leaves as its fourth argument since Linux 5.18;
-// older ones may have it, too: distributions took it over.
+// older kernels may have it, too, because distributions backported it.
 bool switch_tells_state() {
   utsname system{};
   uname(&system);
@@ -167,8 +167,8 @@ class LoadedPrograms final : public BpfPrograms {
   uint64_t told_lost_ = 0;
 };
 
-// What the programs are built on and older kernels do not have. Asked first: the verifier's own words for it
-// ("invalid func unknown#181") help nobody.
+// Features that the programs need and older kernels lack. Checked first, because the verifier's own
+// message ("invalid func unknown#181") does not help the user.
 Result<void> require_features() {
   if (libbpf_probe_bpf_map_type(BPF_MAP_TYPE_TASK_STORAGE, nullptr) == 0)
     return fail("this kernel has no task storage for BPF programs (Linux 5.11)");
@@ -223,7 +223,7 @@ Result<void> LoadedPrograms::create_rings() {
 
 Result<void> LoadedPrograms::attach(const perf_event_attr& on_cpu) {
   load_log = {};
-  // Births and deaths first, so that no process slips through.
+  // Fork and exit programs first, so that no process is missed.
   for (bpf_program* program :
        {skeleton_->progs.on_fork, skeleton_->progs.on_exec, skeleton_->progs.on_exit,
         skeleton_->progs.on_waking, skeleton_->progs.on_switch}) {
@@ -235,7 +235,7 @@ Result<void> LoadedPrograms::attach(const perf_event_attr& on_cpu) {
   iterator_ = bpf_program__attach_iter(skeleton_->progs.list_open_waits, nullptr);
   if (iterator_ == nullptr)
     return std::unexpected(explain("the BPF task iterator cannot be attached", errno));
-  open_waits();  // makes the threads that are there known
+  open_waits();  // registers the existing threads
   return attach_samples(on_cpu);
 }
 
@@ -261,7 +261,7 @@ bool LoadedPrograms::add_process(pid_t pid, uint64_t code) {
   auto key = static_cast<uint32_t>(pid);
   bpf::process process{code, key, 0};
   int map = bpf_map__fd(skeleton_->maps.processes);
-  // A child that the kernel side has followed is there already, with its threads.
+  // A child that the programs have followed is in the table already, with its threads.
   bool is_new = bpf_map_update_elem(map, &key, &process, BPF_NOEXIST) == 0;
   bool is_kept = is_new || bpf_map_update_elem(map, &key, &process, BPF_ANY) == 0;
   next_generation();
@@ -305,7 +305,7 @@ BpfCounters LoadedPrograms::counters() const {
 
 namespace {
 
-// What an iterator of the kernel writes, as the records that they are.
+// The output of a kernel iterator, as records.
 template <class Record>
 std::vector<Record> read_records(bpf_link* iterator) {
   std::vector<Record> records;

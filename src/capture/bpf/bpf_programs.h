@@ -1,10 +1,10 @@
 // BpfPrograms: the backend's programs and maps in the kernel, loaded and attached by libbpf.
 //
-// Holds everything by file descriptor and pins nothing, so that whatever ends this process ends all
-// of it. In: which processes to watch, with the ranges of RangeLists and the tables of TablePool.
-// Out: records in rings, one per CPU, as a BatchSource; counters. Threads: one owner; drain() by
-// the reader's thread. Failures: an Error in words with its remedy when the kernel, the rights or
-// this build do not allow it; running out of memory for tables is told by null.
+// It holds everything by file descriptor and pins nothing, so all of it ends with this process. In:
+// which processes to watch, with the ranges of RangeLists and the tables of TablePool. Out: records
+// in rings, one per CPU, as a BatchSource; counters. Threads: one owner; drain() by the reader's
+// thread. Failures: an Error in words with its remedy when the kernel, the rights or this build do
+// not allow it; null when there is no memory for tables.
 #pragma once
 
 #include <array>
@@ -44,18 +44,18 @@ class BpfPrograms : public BatchSource {
 
   // Watches a process. False when the table of processes is full.
   virtual bool add_process(pid_t pid, uint64_t code) = 0;
-  // Gives a watched process new ranges; one that has ended meanwhile stays forgotten.
+  // Gives a watched process new ranges; does nothing for a process that has ended meanwhile.
   virtual void update_process(pid_t pid, uint64_t code) = 0;
 
   virtual std::span<bpf::range> ranges() = 0;
   virtual uint32_t* new_chunk(uint32_t number) = 0;
   virtual BpfCounters counters() const = 0;
-  // The waits that are not over now.
+  // The waits that are open now.
   virtual std::vector<bpf::wait_record> open_waits() = 0;
-  // The user registers of the target's threads; those of blocked ones are what they will wake with.
+  // The user registers of the target's threads; exact for blocked threads.
   virtual std::vector<bpf::thread_registers> thread_registers() = 0;
   virtual size_t ring_bytes() const = 0;
-  virtual bool takes_truth() const = 0;  // raw records come beside walked ones
+  virtual bool takes_truth() const = 0;  // raw records are sent in addition to walked ones
 };
 
 }  // namespace assay::capture

@@ -23,7 +23,8 @@ std::string_view program_in(std::string_view text) {
   return text.substr(begin, text.find('\'', begin) - begin);
 }
 
-// The last line that is neither a summary ("processed 12 insns …") nor empty: there the verifier tells what it minds.
+// The last line that is neither a summary ("processed 12 insns …") nor empty: there the verifier
+// says why it refuses.
 std::string_view complaint_in(std::string_view log) {
   while (!log.empty()) {
     log = without_newlines(log);
@@ -46,7 +47,8 @@ void LoadLog::add(std::string_view text) {
     if (first_words_.empty()) first_words_ = without_newlines(text);
     return;
   }
-  if (!log_.empty()) return;  // libbpf tries again with more verbose logs; the first refusal is the cause
+  if (!log_.empty())
+    return;  // libbpf tries again with more verbose logs; the first refusal is the cause
   program_ = program_in(text.substr(0, begin));
   std::string_view log = text.substr(begin + kBegin.size());
   log = log.substr(0, log.rfind(kEnd));

@@ -1,7 +1,8 @@
 // LoadLog: what libbpf says while it loads programs, reduced to one reason and the verifier's log.
 //
-// In: libbpf's warnings, one call each. Out: the sentence that tells why the load failed, and the log of the kernel's
-// verifier for the program that was refused. Memory is bounded: of a long log the end is kept, where the reason stands.
+// In: libbpf's warnings, one call each. Out: a sentence that says why the load failed, and the log
+// of the kernel's verifier for the refused program. Memory is bounded: of a long log the end is
+// kept, because it contains the reason.
 #pragma once
 
 #include <string>
@@ -13,7 +14,8 @@ class LoadLog {
  public:
   void add(std::string_view text);
 
-  // One line: the program and the verifier's complaint, or libbpf's first words. Empty when nothing was said.
+  // One line: the program and the verifier's reason, or libbpf's first message. Empty when there
+  // was none.
   std::string reason() const;
   // The verifier's log; empty when the verifier refused nothing.
   const std::string& verifier_log() const { return log_; }

@@ -2,9 +2,8 @@
 // those of forked workers are.
 //
 // In: a process's ranges, sorted. Out: the word by which the programs find them (shared.h,
-// process). A list that nobody uses any more is kept until its place has been unused for a while: a
-// program on another CPU may still be reading it. Threads: one owner. Failures: 0 when there is no
-// room.
+// process). A list without users is kept for a while before its place is reused: a program on
+// another CPU may still be reading it. Threads: one owner. Failures: 0 when there is no room.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
-// What the BPF programs and their reader agree on: records, map values, limits.
+// What the BPF programs and their reader share: records, map values, limits.
 //
-// Read as C by the programs and as C++ by the capture; depends on nothing but linux/types.h.
-// A record begins like one of perf's (type, size), so that both kinds travel in one Batch; the
-// types are beyond perf's. All times are CLOCK_MONOTONIC.
+// Read as C by the programs and as C++ by the capture; depends only on linux/types.h. A record
+// begins like a perf record (type, size), so that one Batch can hold both kinds; the types are
+// beyond perf's. All times are CLOCK_MONOTONIC.
 #pragma once
 
 #include <linux/types.h>
@@ -46,8 +46,8 @@ struct head {
 enum wait_flag {
   kWaitPreempted = 1,
   kWaitFutexOwner = 2,  // `owner` was read from a mutex
-  kWaitOnce = 4,        // nobody else refers to the user stack: forget it
-  kWakerOnce = 8,       // likewise of the waker's
+  kWaitOnce = 4,        // no other record uses the user stack: drop it afterwards
+  kWakerOnce = 8,       // likewise for the waker's stack
   kWaitOpen = 16,       // from the task iterator: not over yet
 };
 
@@ -55,8 +55,8 @@ enum wait_flag {
 struct wait_record {
   struct head head;
   __u32 tid, tgid;
-  __u64 out;                       // when it left the CPU; 0: before anyone looked
-  __u64 woken;                     // 0: nobody was seen to wake it
+  __u64 out;                       // when it left the CPU; 0: before the capture
+  __u64 woken;                     // 0: no wake-up was seen
   __u64 arg;                       // the system call's first argument
   __u32 user_stack, kernel_stack;  // ids of earlier records; 0: none
   __u32 waker_tid, waker_stack;
@@ -74,7 +74,7 @@ struct sample_record {
 // Beyond model::StackEnd: why a walk has to be done by the reader, from a raw record.
 enum walk_end {
   kEndComplete = 0,
-  kEndNoMemory = 1,  // a page that is not there
+  kEndNoMemory = 1,  // a page that is not in memory
   kEndNoRule = 2,
   kEndBadMemory = 3,
   kEndNoRegister = 4,
@@ -96,7 +96,7 @@ enum { kNotAReturn = 63 };  // bit of a pc that is no return address: the leaf, 
 struct stack_record {
   struct head head;
   __u32 id, tgid;
-  __u32 replaces;  // id that will not be used any more, but for wakes under way; 0: none
+  __u32 replaces;  // id that is no longer used, except by wake-ups in progress; 0: none
   __u16 count;
   __u8 end, flags;
   __u64 pcs[kMostFrames];  // leaf first
@@ -185,7 +185,7 @@ enum counter {
   kCountNoCache,     // threads without a cache
   kCountChecked,     // hits that were walked again (check mode)
   kCountWrong,       // and differed
-  kCountMissedIn,    // threads that left a CPU nobody had seen them come to
+  kCountMissedIn,    // threads that left a CPU without a recorded switch-in
   kCountSamples,
   kCountWaits,
   kCounters,

@@ -1,10 +1,10 @@
 // TablePool: unwind tables of modules laid out for the programs, in chunks of words.
 //
-// In: a module's index and rows (unwind/table/table_format.h). Out: where its index begins and what its
-// row numbers count from. All the rows that a page of text needs lie in one chunk, the row that
+// In: a module's index and rows (unwind/table/table_format.h). Out: where its index begins and what
+// its row numbers count from. All the rows that a page of text needs lie in one chunk, the row that
 // holds at the page's beginning first, so that the program searches within one piece of memory.
-// Chunks come from `new_chunk` as they are needed; nothing moves once it is placed. Threads: one
-// owner. Failures: nullopt when the pool is full, a chunk cannot be had, or a module is too large.
+// Chunks come from `new_chunk` as they are needed; placed tables never move. Threads: one owner.
+// Failures: nullopt when the pool is full, no chunk can be allocated, or a module is too large.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace assay::capture {
 
 class TablePool {
  public:
-  // Memory for chunk `number`, kChunkWords words of zero; null when there is none to be had.
+  // Memory for chunk `number`, kChunkWords words of zero; null when it cannot be allocated.
   using NewChunk = std::function<uint32_t*(uint32_t number)>;
   struct Place {
     uint32_t index_at = 0;
@@ -41,7 +41,7 @@ class TablePool {
 
   NewChunk new_chunk_;
   std::vector<uint32_t*> chunks_;
-  uint64_t next_ = 1;  // word 0 is nobody's: it means "no table"
+  uint64_t next_ = 1;  // word 0 is not used: it means "no table"
 };
 
 }  // namespace assay::capture

@@ -1,8 +1,9 @@
 // CounterGroup: counters that are read together and come due together; and Cadence, which spaces
 // them so that reading stays cheap.
 //
-// In: who is alive; out: points in the SeriesBook. A group never fails: what it cannot read it
-// leaves out, and says once in a QualityNote where that costs evidence. Threads: one.
+// In: the living processes and threads; out: points in the SeriesBook. A group never fails: it
+// leaves out values that it cannot read, and adds one QualityNote where evidence is lost by that.
+// Threads: one.
 #pragma once
 
 #include <algorithm>
@@ -37,8 +38,8 @@ class CounterGroup {
   virtual ~CounterGroup() = default;
   virtual const char* name() const = 0;  // for notes: "threads' CPU time"
   virtual void poll(const LiveTasks& tasks) = 0;
-  // Called between polls with who is alive: what is held back of the others is written and
-  // forgotten.
+  // Called between polls with the living tasks: values held back for other tasks are written and
+  // dropped.
   virtual void forget_the_gone(const LiveTasks&) {}
 };
 
@@ -51,13 +52,14 @@ class Cadence {
   bool due(TimeNs now_ns) const { return now_ns >= next_ns_; }
   TimeNs next_ns() const { return next_ns_; }
   void ran(TimeNs now_ns, int64_t cost_ns) {
-    // The first poll pays for cold caches and registrations: weigh the newest by half.
+    // The first poll is slow because of cold caches and registrations: give the newest half of the
+    // weight.
     cost_ns_ = cost_ns_ == 0 ? cost_ns : (cost_ns_ + cost_ns) / 2;
     pause_ns_ =
         std::max(interval_ns_, static_cast<int64_t>(static_cast<double>(cost_ns_) / share_));
     pause_ns_ = std::min(pause_ns_, std::max(interval_ns_, kLongestPauseNs));
-    // Keep to the grid where it is followed, so that the pace does not drift with the poll's own
-    // time.
+    // Keep to the grid of intervals if possible, so that the duration of a poll does not shift
+    // later polls.
     bool on_grid = next_ns_ != 0 && now_ns >= next_ns_ && now_ns - next_ns_ < pause_ns_;
     next_ns_ = (on_grid ? next_ns_ : now_ns) + pause_ns_;
   }

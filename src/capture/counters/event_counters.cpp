@@ -95,7 +95,8 @@ void HardwareCounters::poll(const LiveTasks& tasks) {
       SeriesSpec spec{SeriesScope::process, SeriesKind::cumulative, kNames[i], "count"};
       book_.put(process.tracks[i], spec, process.id.value, "", now,
                 static_cast<int64_t>(std::llround(counts[i].value)));
-      // How much of the time since the last read it counted, in thousandths: the rest is scaled.
+      // Share of the time since the last read in which it counted, in thousandths; the value is
+      // scaled.
       SeriesSpec share{SeriesScope::process, SeriesKind::gauge, "counted_share", "milli"};
       if (static_cast<CounterId>(i) == CounterId::cycles)
         book_.put(process.shares[i], share, process.id.value, "cycles", now,

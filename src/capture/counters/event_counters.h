@@ -1,9 +1,9 @@
-// What the scheduler and the hardware count of the target beside its time.
+// What the scheduler and the hardware count for the target, beside its time.
 //
 // MigrationCounters: how often each thread changed its CPU, from /proc/PID/task/TID/sched.
-// HardwareCounters: cycles, instructions, branches, caches, by process; what a process creates
-// after the window began counts for its creator. They cost time at every context switch, so they
-// are read only where they were asked for. Names: docs/counters.md.
+// HardwareCounters: cycles, instructions, branches, caches, by process; counts of threads and
+// processes that are created after the window began go to their creator. They cost time at every
+// context switch, so they are read only on request. Names: docs/counters.md.
 #pragma once
 
 #include <array>

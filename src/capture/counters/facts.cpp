@@ -12,7 +12,7 @@
 namespace assay::capture {
 namespace {
 
-// Facts of one scope; what is empty is not known and not written.
+// Facts of one scope; an empty value is unknown and not written.
 class FactList {
  public:
   explicit FactList(std::string scope) : scope_(std::move(scope)) {}

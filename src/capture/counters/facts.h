@@ -1,9 +1,9 @@
 // Static facts of a run: the machine, each process's limits, and how its program was built.
 //
-// In: what os/ read; out: model::Fact rows for the run's writer. Keys: docs/counters.md. A fact
-// that is not known is left out, so that a reader can tell "no" from "unknown". Threads: pure
-// functions but read_process_facts(), which reads /proc. Failures: what a process that ended or
-// forbids it does not tell is left out.
+// In: values read by os/; out: model::Fact rows for the run's writer. Keys: docs/counters.md. A
+// fact that is not known is left out, so that a reader can distinguish "no" from "unknown".
+// Threads: pure functions except read_process_facts(), which reads /proc. Failures: facts of a
+// process that has ended or that may not be read are left out.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// What the machine, the target's control groups and Assay itself spend.
+// Counters of the machine, of the target's control groups and of Assay itself.
 //
 // In: /proc/stat, /proc/loadavg, /proc/meminfo, /proc/pressure, cgroup files, Assay's own clocks;
 // out: points of scope host, cgroup and self. Names and units: docs/counters.md.
@@ -58,7 +58,7 @@ class CgroupCounters : public CounterGroup {
   std::map<std::string, Track> tracks_;            // by name and label
 };
 
-// Assay's own cost, in the same file as what it measures.
+// Assay's own cost, stored in the same run as its measurements.
 class SelfCounters : public CounterGroup {
  public:
   SelfCounters(const os::ProcFs& proc, SeriesBook& book, Clock clock, const int64_t& poller_cpu_ns)

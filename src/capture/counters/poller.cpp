@@ -30,8 +30,8 @@ CounterPoller::CounterPoller(CounterOptions options, TaskSource tasks, CounterSi
 
 CounterPoller::~CounterPoller() = default;
 
-// The weights divide the whole budget among the groups that there are; the dearest groups, which
-// grow with threads, get most.
+// The weights divide the whole budget among the existing groups; the most expensive groups, which
+// grow with the number of threads, get most.
 void CounterPoller::add_groups() {
   struct Weighed {
     std::unique_ptr<CounterGroup> group;

@@ -1,14 +1,13 @@
-// CounterPoller: reads, beside the samples, what the kernel counts for the target, the machine and
-// Assay.
+// CounterPoller: reads the kernel's counters of the target, the machine and Assay during a capture.
 //
-// In: who is alive, from a callback of the session; out: model::Series and model::Point to a
+// In: the living tasks, from a callback of the session; out: model::Series and model::Point to a
 // CounterSink. poll_all() opens and closes the window: every series gets a point there. poll() in
 // between reads what is due: scheduler accounts of threads every 200 ms, the rest every second or
 // less often. Its own CPU time is measured; with many threads it polls less often, so that it stays
 // near one percent of one CPU, and says so. Names and units: docs/counters.md. Threads: every call
-// from one thread; the callback is called from it too. Failures: none. What cannot be read has no
-// points; where that costs evidence there is a QualityNote. A thread that ends between two polls
-// keeps the last values seen.
+// from one thread; the callback is called from it too. Failures: none. A counter that cannot be
+// read has no points; where evidence is lost by that, there is a QualityNote. A thread that ends
+// between two polls keeps the last values seen.
 #pragma once
 
 #include <atomic>
@@ -41,15 +40,17 @@ class CounterPoller {
  public:
   using TaskSource = std::function<LiveTasks()>;
 
-  // `next_series` is shared with whoever else makes series in the run. `sink` must outlive the
-  // poller.
+  // `next_series` is shared with the other parts that create series in the run. `sink` must outlive
+  // the poller.
   CounterPoller(CounterOptions options, TaskSource tasks, CounterSink& sink,
                 std::atomic<uint32_t>& next_series);
   ~CounterPoller();
 
-  // Everything, with a point in every series. Call at the begin and at the end of the window.
+  // Reads every group and writes a point in every series. Call at the beginning and at the end of
+  // the window.
   void poll_all(TimeNs now_ns);
-  // What is due. Returns when the next group will be; calling earlier does nothing.
+  // Reads the groups that are due. Returns when the next group will be due; calling earlier does
+  // nothing.
   TimeNs poll(TimeNs now_ns);
   int64_t cpu_ns() const { return cpu_ns_; }  // what polling has cost so far
 
@@ -57,7 +58,7 @@ class CounterPoller {
   struct Scheduled {
     std::unique_ptr<CounterGroup> group;
     Cadence cadence;
-    bool slowed = false;  // told already
+    bool slowed = false;  // already noted
   };
   void add_groups();
   void run(Scheduled& scheduled, const LiveTasks& tasks, TimeNs now_ns);

@@ -54,7 +54,7 @@ class FakePoller : public testing::Test {
         options, [this] { return tasks; }, sink, next);
     return *poller_;
   }
-  // Of one CPU, over a long time. Each poll is so dear that all groups are held back by their
+  // Of one CPU, over a long time. Each poll is so expensive that all groups are limited by their
   // share, and none by the longest pause.
   double share_of_dear_polls() {
     cpu_step = 4 * kNsPerMs;
@@ -249,8 +249,8 @@ TEST_F(FakePoller, HardwareCountersAreWithinTheSameBudget) {
 }
 
 // Burns CPU on one thread of this process between two polls and compares the kernel's account with
-// the thread's own clock. The kernel brings the account up to date at ticks and switches: 20 ms is
-// two ticks at each end of the window at HZ=100.
+// the thread's own clock. The kernel updates the account at ticks and switches: 20 ms is two ticks
+// at each end of the window at HZ=100.
 TEST(PollerReal, RunTimeAgreesWithTheThreadsOwnClock) {
   std::atomic<pid_t> tid{0};
   std::atomic<bool> stop{false};

@@ -1,9 +1,10 @@
-// SeriesBook: gives every polled number its series, and writes only the points that say something.
+// SeriesBook: gives every polled number its series, and writes only the points at which a value
+// changes.
 //
 // In: values with their time from the counter groups; out: series and points to a CounterSink. A
-// value that did not change is held back; when it changes, or the window ends, the last time it was
-// still the same is written first, so that nothing is smeared over the quiet stretch. Threads: one.
-// Ids come from a counter that others may share. Cannot fail.
+// value that did not change is held back; when it changes, or the window ends, the last time at
+// which it was still the same is written first, so that the change is not spread over the time
+// before. Threads: one. Ids come from a counter that others may share. Cannot fail.
 #pragma once
 
 #include <atomic>
@@ -17,7 +18,7 @@
 
 namespace assay::capture {
 
-// Where counters go: the run's writer, or a test's list.
+// Receives the counters: the run's writer, or a list of a test.
 class CounterSink {
  public:
   virtual ~CounterSink() = default;
@@ -33,7 +34,7 @@ struct SeriesSpec {
   const char* unit;
 };
 
-// One series in the making. It is registered with its first value.
+// State of one series. It is registered with its first value.
 struct Track {
   static constexpr uint32_t kUnregistered = std::numeric_limits<uint32_t>::max();
   uint32_t id = kUnregistered;
@@ -60,7 +61,8 @@ class SeriesBook {
   bool write_everything_ = false;
 };
 
-// The kernel's counters are unsigned; a value beyond int64 is a broken one and is held at the top.
+// The kernel's counters are unsigned; a value beyond int64 is wrong and is limited to the largest
+// int64.
 constexpr int64_t to_value(uint64_t value) {
   return value > uint64_t{INT64_MAX} ? INT64_MAX : static_cast<int64_t>(value);
 }

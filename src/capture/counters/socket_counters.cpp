@@ -36,7 +36,7 @@ std::string how_to_be_allowed() {
   return ::geteuid() == 0 ? "" : "run Assay as root (sudo)";
 }
 
-// A counter of the kernel that fell is another socket's, or broken: it adds nothing.
+// A kernel counter that decreased belongs to another socket or is wrong: it adds nothing.
 int64_t grown(uint64_t now, uint64_t before) {
   return now > before ? to_value(now - before) : 0;
 }
@@ -80,7 +80,7 @@ Result<std::vector<os::TcpSocket>> SocketCounters::from_kernel(pid_t pid) {
   if (found->second) {
     auto sockets = found->second->dump();
     if (sockets) return sockets;
-    found->second.reset();  // refused now means refused later: do not ask again
+    found->second.reset();  // once refused, always refused: do not try again
   }
   // A process that has ended has no sockets, and nothing was refused.
   auto stat = proc_.stat(pid);
@@ -121,7 +121,7 @@ void SocketCounters::add_sockets(Namespace& space, const std::vector<os::TcpSock
   for (const os::TcpSocket& socket : sockets) {
     if (socket.state != os::TcpState::listen || !owners_.owns(socket.inode)) continue;
     space.listen_ports.insert(socket.local.port);
-    // Several listeners of one address (SO_REUSEPORT) are one queue to the clients.
+    // For clients, several listeners of one address (SO_REUSEPORT) are one queue.
     Backlog& backlog =
         entry_for(backlogs_, socket.local.text() + " listen", kMaxPorts, "other listeners");
     backlog.waiting += socket.recv_q;
@@ -170,8 +170,7 @@ void SocketCounters::add_connection(Namespace& space, const os::TcpSocket& socke
   gauges[rtt_max] = std::max(gauges[rtt_max], socket.info->rtt_ns);
 
   auto found = space.last.find(socket.cookie);
-  // On the first poll every connection brings a history from before the window: it counts for
-  // nothing.
+  // On the first poll every connection has counts from before the window: they are not added.
   if (found == space.last.end() && !space.seen_before) return;
   const os::TcpInfo before = found == space.last.end() ? os::TcpInfo{} : found->second;
   auto& counters = traffic.counters;

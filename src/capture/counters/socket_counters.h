@@ -1,14 +1,13 @@
 // SocketCounters: how full the target's TCP queues are, summed so that the number of series is
 // bounded.
 //
-// In: live processes; out: points of scope socket. Listeners are told per address, connections per
-// own port when clients came in through it, per remote port when the target went out to it. A
-// connection is inbound when its own port is one the target listens on, or, where no listener is
-// known, when the own port is the lower of the two (below the ephemeral range). Beyond kMaxPorts
-// the rest is one group. Sums over connections of counters (retransmits, bytes, time limited) grow
-// by what each connection added since the last poll, so a closed connection takes nothing away.
-// Threads: one. Failures: without sock_diag, /proc/PID/net/tcp; without either, a note and no
-// points.
+// In: live processes; out: points of scope socket. Listeners are grouped by address, inbound
+// connections by local port, outbound connections by remote port. A connection is inbound when its
+// local port is one the target listens on, or, where no listener is known, when the local port is
+// the lower of the two (below the ephemeral range). Beyond kMaxPorts all others are one group. Sums
+// over connections of counters (retransmits, bytes, time limited) grow by the increase of each
+// connection since the last poll, so they do not fall when a connection closes. Threads: one.
+// Failures: without sock_diag, /proc/PID/net/tcp; without either, a note and no points.
 #pragma once
 
 #include <map>
@@ -30,7 +29,7 @@ using SocketSource = std::function<Result<std::vector<os::TcpSocket>>(pid_t pid)
 
 class SocketCounters : public CounterGroup {
  public:
-  // Without a source, the kernel's: sock_diag, else /proc/PID/net/tcp.
+  // Default source: the kernel's sock_diag, else /proc/PID/net/tcp.
   SocketCounters(const os::ProcFs& proc, SocketOwners& owners, SeriesBook& book, Clock clock,
                  SocketSource source = {});
   const char* name() const override { return "socket queues"; }

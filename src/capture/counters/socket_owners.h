@@ -1,10 +1,10 @@
 // SocketOwners: which socket inodes belong to the target, found by its open files.
 //
-// In: live processes; out: a set of inodes. A group of its own, since reading the links of ten
-// thousand open files takes 50 ms: it comes due about once a second, and rarely where it is dear.
+// In: live processes; out: a set of inodes. It is a separate group because reading the links of ten
+// thousand open files takes 50 ms: it is due about once a second, less often where it is expensive.
 // Processes that are new are read at once by note_new(). Between scans new connections are known by
-// their port. Threads: one. Failures: files that may not be read leave the set empty; refused()
-// tells.
+// their port. Threads: one. Failures: files that may not be read leave the set empty, and refused()
+// is true.
 #pragma once
 
 #include <cstdint>

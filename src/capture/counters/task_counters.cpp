@@ -43,7 +43,7 @@ constexpr std::array kProcessSpecs{of_process("utime", "ns"),
 constexpr size_t kFirstIoTrack = 6;
 constexpr SeriesSpec kOpenFiles = of_process("open_files", "count", SeriesKind::gauge);
 
-// Settles and drops what is not among the living.
+// Writes the last values of tasks that have ended and drops them.
 template <class Map, class Living>
 void forget(Map& map, const Living& living, SeriesBook& book) {
   std::unordered_set<typename Map::key_type> alive;
@@ -68,8 +68,8 @@ void SchedCounters::poll(const LiveTasks& tasks) {
 
 void SchedCounters::poll_thread(const LiveThread& thread) {
   auto sched = proc_.thread_schedstat(thread.pid, thread.tid);
-  // Zero slices of a thread that has run, or no file beside a stat file: the kernel keeps no
-  // account.
+  // A thread that has run but has zero slices, or a missing file beside an existing stat file: this
+  // kernel has no schedstat.
   bool suspicious = sched ? sched->timeslices == 0 : sched.error().code == ENOENT;
   if (suspicious && accounting_is_off(thread)) {
     no_schedstat_ = true;
@@ -81,7 +81,7 @@ void SchedCounters::poll_thread(const LiveThread& thread) {
     poll_from_ticks(thread);
     return;
   }
-  if (!sched) return;  // it ended: the last values seen stand
+  if (!sched) return;  // it ended: keep the last values
   TimeNs now = clock_();
   Tracks& tracks = threads_[thread.id];
   const std::array<int64_t, 3> values{sched->run_ns, sched->run_delay_ns,
@@ -91,8 +91,8 @@ void SchedCounters::poll_thread(const LiveThread& thread) {
   }
 }
 
-// Asked again in this order, so that a thread that just ended, or whose tid is another's by now,
-// does not pass for a kernel without accounting.
+// Read again in this order, so that a thread that just ended, or whose tid was reused, is not
+// mistaken for a kernel without schedstat.
 bool SchedCounters::accounting_is_off(const LiveThread& thread) const {
   auto stat = proc_.thread_stat(thread.pid, thread.tid);
   if (!stat) return false;

@@ -1,6 +1,6 @@
-// What the kernel accounts to each thread and process of the target.
+// The kernel's counters of each thread and process of the target.
 //
-// Three groups, since they differ in price: schedstat of threads (one small file, exact), the rest
+// Three groups, because they differ in cost: schedstat of threads (one small file, exact), the rest
 // of threads (stat and status), and processes (stat, status, io, number of open files). Points
 // carry the time of their own read. Names and units: docs/counters.md.
 #pragma once

@@ -1,4 +1,4 @@
-// Batch: what one round over all rings brought, as one block of records.
+// Batch: the records that one round over all rings read, in one block.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace assay::capture {
 
-// How hard the reader must save memory. Side-band records (mmap, fork, switch…) are never given up.
+// How hard the reader must save memory. Side-band records (mmap, fork, switch…) are never dropped.
 enum class Pressure : uint8_t { none, cut_stacks, drop_samples };
 
 struct Batch {
@@ -25,7 +25,7 @@ struct Batch {
       0;  // when the round began: all earlier records of all rings are in or before it
   std::vector<std::byte> bytes;
   std::vector<Entry> entries;
-  // Loss of this round, by ring where the kernel told it.
+  // Losses of this round, by ring where the kernel reported them.
   struct RingLoss {
     int cpu = -1;
     bool side_band = false;

@@ -1,4 +1,4 @@
-// What an EventSet asks of the kernel for each kind of event.
+// The attributes with which an EventSet opens each kind of event.
 #include <ctime>
 
 #include "capture/perf/event_set.h"

@@ -47,7 +47,7 @@ Result<std::unique_ptr<EventSet>> EventSet::open(os::PerfKernel& kernel,
   if (options.cpus.empty()) return fail("no CPU to open perf events on");
   std::unique_ptr<EventSet> set(new EventSet(kernel, options));
   set->choose_on_cpu_event();
-  // Their payloads hold the kernel's own pids, whoever reads them.
+  // Their payloads contain pids of the initial namespace, in every namespace of the reader.
   bool tracepoints = options.global_pids && !options.side_band_only;
   if (options.wakeups && tracepoints) set->find_waking_tracepoint();
   if (options.switch_tracepoint && tracepoints) set->switch_ = read_switch_tracepoint();
@@ -80,7 +80,8 @@ Result<std::unique_ptr<EventSet>> EventSet::open(os::PerfKernel& kernel,
                           kParanoidRemedy, first_error.code);
 }
 
-// Tracepoints want more privilege than the context-switch event: it may do where they were refused.
+// Tracepoints need more privilege than the context-switch event, so that event may work where they
+// were refused.
 bool EventSet::give_up_switch_tracepoint() {
   if (tier_ != Tier::per_cpu || switch_.id == 0 || !switch_refused_) return false;
   switch_.id = 0;
@@ -137,8 +138,8 @@ bool EventSet::is_wanted(EventKind kind) const {
   return kind != EventKind::off_cpu_bare || !kernel_stacks_of_switches_;
 }
 
-// The one is switched on before the other is switched off: a switch recorded twice is recognised,
-// one that is not recorded is lost.
+// The new event is switched on before the old one is switched off: a switch that is recorded twice
+// is recognised, a switch that is not recorded would be lost.
 void EventSet::record_kernel_stacks_of_switches(bool on) {
   if (!has_bare_switches() || on == kernel_stacks_of_switches_) return;
   kernel_stacks_of_switches_ = on;
@@ -166,7 +167,7 @@ Result<void> EventSet::open_per_cpu() {
     for (EventKind kind : kinds()) {
       auto opened = open_one(kind, -1, rings);
       if (opened) continue;
-      if (kind == EventKind::waking) {  // a luxury: go on without it
+      if (kind == EventKind::waking) {  // not essential: continue without it
         waking_ = {};
         std::erase_if(events_, [](const Event& event) { return event.kind == EventKind::waking; });
         note("wake-ups",
@@ -191,7 +192,7 @@ Result<void> EventSet::open_per_task(const ListThreads& threads) {
   waking_ = {};
   std::set<pid_t> done;
   bool found_new = true;
-  while (found_new) {  // a thread born while we listed is found by listing again
+  while (found_new) {  // a thread that started during the listing is found by listing again
     found_new = false;
     for (pid_t tid : threads()) {
       if (!done.insert(tid).second) continue;
@@ -215,7 +216,8 @@ Result<void> EventSet::open_per_task(const ListThreads& threads) {
   return {};
 }
 
-// All events of the thread or none: one that is seen on some CPUs only would be told wrong.
+// Open all events of the thread or none: a thread that is seen on some CPUs only would give wrong
+// times.
 Result<void> EventSet::open_thread(pid_t tid) {
   size_t before = events_.size();
   for (CpuRings& rings : rings_) {
@@ -278,8 +280,8 @@ size_t EventSet::ring_bytes(bool side) const {
   return std::max(std::bit_floor(std::max(wanted, kSmallestRing)) >> ring_halvings_, kPage);
 }
 
-// Rings are locked memory, and without privilege all of a user's rings share one budget. A first
-// ring that took all it can get would leave nothing for the others, so all of them shrink together.
+// Rings are locked memory, and without privilege all of a user's rings share one budget. If the
+// first ring took all of it, nothing would be left for the others, so all rings shrink together.
 bool EventSet::halve_rings() {
   if (!rings_refused_ || ring_bytes(false) <= kPage) return false;
   close_all();

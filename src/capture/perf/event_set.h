@@ -1,17 +1,18 @@
-// EventSet: opens the perf events and rings that a capture needs, the best that is allowed.
+// EventSet: opens the perf events and rings of a capture, the best that are permitted.
 //
 // Two rings per CPU: one for side-band records (mmap, comm, fork, exit, SWITCH), one for samples,
-// so that a flood of samples cannot push out what names depend on.
+// so that a flood of samples cannot displace the records that names depend on.
 //   on_cpu   cycles where there is a PMU, else cpu-clock
 //   off_cpu  every context switch, with the stack that blocked. Per CPU this is one record with all
 //            of it (sched:sched_switch) where tracefs can be read; otherwise the context-switch
 //            event, and the SWITCH records of the side band for the times
 //   waking   sched:sched_waking, to split a wait into blocked and runnable, and to know the waker
 // Tiers, tried in this order:
-//   per CPU   all CPUs, filtered by process in the reader: nothing is paid per context switch of a
-//   task per task  every thread of the target, inherited by its children: no privilege needed for
-//   one's own user only as per task, without the kernel's side: waits have durations but no stacks
-// What is missing in a tier is said as QualityNotes. Threads: one owner.
+//   per CPU    all CPUs; the reader filters by process. No cost per context switch of a task
+//   per task   every thread of the target, inherited by its children. One's own processes need no
+//              privilege
+//   user only  as per task, without the kernel's side: waits have durations but no stacks
+// A QualityNote says what is missing in a tier. Threads: one owner.
 #pragma once
 
 #include <memory>
@@ -44,9 +45,8 @@ struct EventOptions {
       true;  // false: the context-switch event even where sched_switch can be read
   bool children = true;
   bool side_band_only = false;  // mmap, comm, fork and exit records of all CPUs, nothing else
-  bool probe_switches =
-      false;              // try whether sched_switch is recorded on every CPU before relying on it
-  std::vector<int> cpus;  // online CPUs
+  bool probe_switches = false;  // check that sched_switch is recorded on every CPU before using it
+  std::vector<int> cpus;        // online CPUs
   size_t ring_budget_bytes = 48u << 20;  // for all rings together
   Tier first_tier = Tier::per_cpu;
 };
@@ -70,26 +70,28 @@ class EventSet : public EventIds {
   std::vector<RingSource> sources();
   Result<void> enable();
   void disable();
-  // Records that found their ring full, by the kernel's own count; 0 where it keeps none
-  // (before 6.0). LOST records in the rings tell the same, save for losses that no later record
+  // Records that found their ring full, by the kernel's own count; 0 where it keeps none (before
+  // 6.0). LOST records in the rings give the same number, except for losses that no later record
   // followed.
   uint64_t lost_records() const;
 
-  // Opens the off-CPU event anew with another size of stack copy, with or without the kernel's walk
-  // along frame pointers. Per-CPU tier only; on failure the old event goes on.
+  // Opens the off-CPU event again with another size of stack copy, with or without the kernel's
+  // walk along frame pointers. Per-CPU tier only; on failure the old event stays.
   Result<void> set_off_cpu_stacks(uint32_t copy_bytes, bool user_chain);
   bool off_cpu_user_chain() const { return options_.off_cpu_user_chain; }
   uint32_t off_cpu_copy_bytes() const { return options_.off_cpu_copy_bytes; }
 
-  // Whether switches are recorded with the kernel's part of the stack, which is the dearest part of
-  // the record. False only where a cheaper event was opened beside (per CPU, by tracepoint).
+  // Whether switches are recorded with the kernel's part of the stack, which is the most expensive
+  // part of the record. False only where a cheaper event was opened beside (per CPU, by
+  // tracepoint).
   bool has_bare_switches() const { return tier_ == Tier::per_cpu && switch_.id != 0; }
   void record_kernel_stacks_of_switches(bool on);
 
   perf_event_attr bare_on_cpu_attributes() const;
 
   EventKind kind_of(uint64_t id) const override;
-  // Who an off-CPU sample switches from and to; nullopt when it does not tell (SWITCH records do).
+  // The threads between which an off-CPU sample switches; nullopt when the sample does not contain
+  // them (then SWITCH records do).
   using Switch = SwitchTracepoint::Switch;
   std::optional<Switch> switch_of(std::span<const std::byte> raw) const {
     return switch_.parse(raw);
@@ -149,7 +151,7 @@ class EventSet : public EventIds {
   std::unordered_map<uint64_t, EventKind> kind_by_id_;
   std::vector<model::QualityNote> notes_;
   uint64_t untracked_threads_ = 0;
-  uint64_t lost_by_closed_ = 0;  // by events that were opened anew
+  uint64_t lost_by_closed_ = 0;  // by events that were replaced
   int ring_halvings_ = 0;        // how often all rings were halved to fit into locked memory
   bool rings_refused_ = false;   // the last failure was a ring's
 };

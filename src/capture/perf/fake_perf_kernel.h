@@ -1,9 +1,9 @@
 // FakePerfKernel: perf events without a kernel, for tests.
 //
 // Rings are plain memory that a test writes records into; every opened event is kept with its
-// attributes; what the kernel would refuse is refused by rule. File descriptors are real (ends of
-// pipes), so that closing them shows: an event is alive as long as its descriptor is open.
-// Threads: a FakeRing has one writer and one reader, as a real one; the kernel has one user.
+// attributes; rules decide what is refused, as the kernel would. File descriptors are real (ends of
+// pipes), so that closing them shows: an event is alive as long as its descriptor is open. Threads:
+// a FakeRing has one writer and one reader, as a real one; the kernel has one user.
 #pragma once
 
 #include <atomic>
@@ -41,7 +41,7 @@ class FakeRing {
     return true;
   }
 
-  // Sets head without writing, to place the next record or to play a broken kernel.
+  // Sets head without writing, to place the next record or to imitate a faulty kernel.
   void publish_head(uint64_t head) {
     head_ = head;
     std::atomic_ref(page_.data_head).store(head, std::memory_order_release);
@@ -65,7 +65,7 @@ class FakeRing {
   uint64_t refused_ = 0;
 };
 
-// What the reader holds; the ring itself goes when this goes, as a mapping does.
+// Held by the reader; the ring ends with it, as a mapping does.
 class FakeRingMemory final : public os::RingMemory {
  public:
   explicit FakeRingMemory(std::shared_ptr<FakeRing> ring) : ring_(std::move(ring)) {}
@@ -96,7 +96,7 @@ class FakePerfKernel final : public os::PerfKernel {
     }
   };
 
-  // The rules; all allow everything but cycles at first.
+  // The rules; by default everything except cycles is allowed.
   struct Rules {
     bool every_process = true;             // else EACCES for pid −1
     bool kernel_side = true;               // else EACCES unless exclude_kernel
@@ -213,7 +213,7 @@ class FakePerfKernel final : public os::PerfKernel {
     return 0;
   }
 
-  // Descriptors are used again after closing: the newest event with this number is meant.
+  // Descriptor numbers are reused after closing: the newest event with this number is returned.
   Event* find(int fd) const {
     for (auto it = events_.rbegin(); it != events_.rend(); ++it) {
       if ((*it)->fd == fd) return (*it)->is_open() ? it->get() : nullptr;

@@ -1,7 +1,7 @@
 // Perf records as the kernel lays them out, built field by field for tests and fuzz seeds.
 //
 // Independent of record.cpp on purpose: written from perf_event_open(2), so that a misreading there
-// shows here. Every function returns a whole record whose bytes are 8-byte aligned.
+// is found here. Every function returns a whole record whose bytes are 8-byte aligned.
 #pragma once
 
 #include <array>
@@ -181,7 +181,7 @@ inline Bytes mmap2_record(const RecordHead& head, const Mapping& mapping) {
   return finish_with_trailer(std::move(record), head);
 }
 
-// `head` tells who wrote the name; `pid` and `tid` whose it is.
+// `head` names the thread that wrote the name; `pid` and `tid` the thread that is named.
 inline Bytes comm_record(const RecordHead& head, pid_t pid, pid_t tid, std::string_view name,
                          bool exec) {
   Bytes record = begin(PERF_RECORD_COMM, exec ? PERF_RECORD_MISC_COMM_EXEC : 0);

@@ -30,8 +30,8 @@ void OrderedRecords::release(TimeNs until, const Visit& visit) {
   for (auto it = pending_.begin(); it != end; ++it) {
     HeldBatch& held = held_[it->batch - first_held_];
     visit(held.batch.record(held.batch.entries[it->index]));
-    // Freed here and not with its place in the queue: one record of a far time may hold that for
-    // long.
+    // Freed here and not together with its place in the queue: a record with a time far ahead may
+    // keep that place for long.
     if (--held.unreleased == 0) held.batch = {};
   }
   if (until != INT64_MAX) released_until_ = std::max(released_until_, until);

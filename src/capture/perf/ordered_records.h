@@ -1,8 +1,8 @@
 // OrderedRecords: records of many rings become one stream in time order.
 //
-// A record is released once every ring has been read twice since its time: what was being written
-// during one round has arrived by the next. A record that comes even later is released at once and
-// counted, so nothing is held back or lost for order's sake. Threads: one owner.
+// A record is released when every ring has been read twice since its time: a record that was being
+// written during one round is complete by the next. A record that comes even later is released at
+// once and counted, so no record is lost to keep the order. Threads: one owner.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class OrderedRecords {
  public:
   using Visit = std::function<void(std::span<const std::byte>)>;
 
-  // Takes a batch and visits what may be released now, in time order.
+  // Takes a batch and visits the records that may be released now, in time order.
   void add(Batch batch, const Visit& visit);
   // Visits all that is left; for the end of a capture.
   void flush(const Visit& visit);
@@ -28,7 +28,7 @@ class OrderedRecords {
   uint64_t late() const { return late_; }
   // Everything up to here has been visited.
   TimeNs released_until() const { return released_until_; }
-  // Bytes of records that are kept, because they or others of their batch wait.
+  // Bytes of the kept batches: some of their records are not released yet.
   size_t held_bytes() const;
 
  private:

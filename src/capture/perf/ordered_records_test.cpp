@@ -188,7 +188,8 @@ TEST_F(OrderedRecordsTest, MemoryIsReleasedWithTheLastRecordOfABatch) {
   EXPECT_EQ(seen_.size(), 1000u);
 }
 
-// A record from a damaged ring may carry any time: it must not keep the memory of all that follows.
+// A record from a damaged ring may carry any time: it must not keep the memory of all later
+// records.
 TEST_F(OrderedRecordsTest, ATimeInTheFarFutureDoesNotHoldLaterBatches) {
   records_.add(batch_of(100, {{INT64_MAX - 1, 0}, {90, 1}}), visit_);
   for (TimeNs round = 2; round <= 1000; ++round) {

@@ -200,7 +200,8 @@ void parse_body(const perf_event_header& header, Cursor& in, Record& record) {
     case PERF_RECORD_MMAP2:
       record.body = parse_mmap2(in, header.misc);
       break;
-    case PERF_RECORD_COMM:  // the trailer tells who wrote the name, which may be another thread
+    case PERF_RECORD_COMM:  // the trailer names the thread that wrote the name, which may be
+                            // another one
       record.head.pid = in.take<int32_t>();
       record.head.tid = in.take<int32_t>();
       record.body = CommRecord{(header.misc & PERF_RECORD_MISC_COMM_EXEC) != 0, in.take_text()};

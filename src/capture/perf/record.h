@@ -25,7 +25,7 @@ namespace assay::capture {
 // off_cpu_bare is off_cpu without the kernel's part of the stack.
 enum class EventKind : uint8_t { side_band, on_cpu, off_cpu, off_cpu_bare, waking, unknown };
 
-// What all records carry. pid and tid: whom the record is about.
+// Fields of all records. pid and tid: the thread that the record is about.
 struct RecordHead {
   TimeNs time = 0;
   pid_t pid = 0;
@@ -41,7 +41,7 @@ struct SampleRecord {
   bool user_mode = false;  // interrupted in user mode
   model::UserRegisters registers;
   std::span<const std::byte> stack;  // from registers.sp() upwards
-  std::span<const std::byte> raw;    // tracepoint payload; 4 bytes of nothing for other events
+  std::span<const std::byte> raw;    // tracepoint payload; 4 meaningless bytes for other events
 };
 
 struct SwitchRecord {
@@ -82,15 +82,15 @@ struct Record {
       body;
 };
 
-// Tells the event of a sample by the kernel's id for it.
+// Finds the event of a sample by the kernel's id.
 class EventIds {
  public:
   virtual ~EventIds() = default;
   virtual EventKind kind_of(uint64_t id) const = 0;
 };
 
-// The layout that every event of ours asks for, so that all records parse alike. The fields that a
-// sample has beyond the common ones depend on its kind.
+// The layout that all of our events request, so that all records are parsed alike. The fields that
+// a sample has beyond the common ones depend on its kind.
 inline constexpr uint64_t kCommonSampleType =
     PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
 inline constexpr uint64_t kStackSampleType = kCommonSampleType | PERF_SAMPLE_PERIOD |
@@ -103,7 +103,7 @@ uint64_t user_register_mask();  // perf_event_attr.sample_regs_user
 std::optional<TimeNs> record_time(std::span<const std::byte> record);
 std::optional<Record> parse_record(std::span<const std::byte> record, const EventIds& ids);
 
-// Where the parts of a stack sample are that can be left out when memory or time are short.
+// Positions of the parts of a stack sample that can be left out when memory or time is short.
 struct StackCut {
   size_t chain_at = 0;      // the callchain's length word
   size_t raw_at = 0;        // the tracepoint payload's size word

@@ -309,7 +309,8 @@ TEST(Record, CommRoundTrips) {
   EXPECT_EQ(comm.name, "worker-17");
 }
 
-// pthread_setname_np on another thread: the record is written by the caller's, about the other one.
+// pthread_setname_np on another thread: the calling thread writes the record, and it is about the
+// other thread.
 TEST(Record, CommNamesTheThreadThatWasRenamed) {
   RecordHead head;
   auto comm = parse_as<CommRecord>(fake::comm_record(kHead, 4000, 4099, "io-4099", false), &head);

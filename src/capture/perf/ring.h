@@ -1,4 +1,4 @@
-// Ring: reads whole records out of one kernel ring, in order, giving the space back.
+// Ring: reads whole records out of one kernel ring, in order, and frees their space.
 //
 // In: the memory of os::RingMemory. Out: each record as contiguous bytes (a record that wraps
 // around the end is put together in a scratch buffer). Threads: one reader per ring; the kernel is

@@ -15,8 +15,7 @@
 namespace assay::capture {
 namespace {
 
-// Rounds follow one another no faster than this, so that a busy ring does not turn us into a
-// spinner.
+// Least time between two rounds, so that the reader does not spin on a busy ring.
 constexpr int kShortestRoundMs = 2;
 
 // Beyond this many times the queue's size nothing more is read.
@@ -29,7 +28,7 @@ void raise_own_priority() {
   pthread_setname_np(pthread_self(), "assay-reader");
   // On a saturated machine an ordinary thread may wait longer for a CPU than a ring holds. The
   // rounds are short and spaced, so real time is safe here. Needs privilege; without it the reader
-  // runs like everyone else.
+  // runs at ordinary priority.
   sched_param parameters{};
   parameters.sched_priority = 1;
   if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &parameters) != 0) {
@@ -60,7 +59,7 @@ void append_trimmed(std::span<const std::byte> record, const StackCut& cut, bool
   std::memcpy(batch.bytes.data() + at + offsetof(perf_event_header, size), &size, sizeof size);
 }
 
-// A context switch of which only who and when is kept: time stays right to the last.
+// A context switch reduced to its threads and its time, so that thread time stays right.
 void append_payload_only(std::span<const std::byte> record, const StackCut& cut, Batch& batch) {
   size_t at = batch.bytes.size();
   append(batch.bytes, record.first(cut.chain_at));
@@ -109,7 +108,7 @@ void RingReader::loop() {
     if (last_round) break;
     usleep(kShortestRoundMs * 1000);
     poll(fds.data(), fds.size(), std::max(0, limits_.interval_ms - kShortestRoundMs));
-    // A per-task event's end leaves its fd in POLLHUP for good: stop asking it.
+    // A per-task event's end leaves its fd in POLLHUP for good: stop polling it.
     for (pollfd& fd : fds) {
       if (fd.revents & POLLHUP) fd.fd = -1;
     }
@@ -123,8 +122,8 @@ Pressure RingReader::pressure() const {
   return Pressure::none;
 }
 
-// Even the barest records add up when nobody takes them: then they stay in the rings, and what does
-// not fit there is lost and counted by the kernel.
+// Even reduced records use memory when no consumer takes them: then they stay in the rings, and the
+// kernel loses and counts what does not fit there.
 bool RingReader::is_full() const {
   std::lock_guard lock(mutex_);
   return queued_bytes_ > kMostQueues * limits_.queue_bytes;
@@ -155,8 +154,8 @@ std::optional<Batch> RingReader::next() {
 Batch RingReader::read_round(Pressure pressure) {
   Batch batch;
   batch.drained_at = monotonic_ns();
-  // Room for all at once: growing step by step copies everything twice. The share that trimming
-  // kept of the last round tells how much; all of `pending` could be ten times too much to queue.
+  // Reserve at once: growing step by step copies everything twice. The share that trimming kept in
+  // the last round gives the size; all of `pending` could be ten times too much.
   size_t pending = 0;
   for (const RingSource& source : sources_) pending += source.ring->pending_bytes();
   batch.bytes.reserve(static_cast<size_t>(static_cast<double>(pending) * kept_share_));
@@ -196,8 +195,9 @@ void RingReader::copy_record(std::span<const std::byte> record, const RingSource
   }
   auto offset = static_cast<uint32_t>(batch.bytes.size());
   if (header.type == PERF_RECORD_SAMPLE) {
-    // Tracepoint samples are small and have no stack: find_stack's bounds tell them apart only by
-    // luck, so size decides. Nothing with a callchain, registers and a copy is this short.
+    // Tracepoint samples are small and have no stack: find_stack's bounds would distinguish them
+    // only by chance, so the size decides. Nothing with a callchain, registers and a copy is this
+    // short.
     constexpr size_t kSmallestStackSample = 200;
     auto cut = record.size() >= kSmallestStackSample ? find_stack(record) : std::nullopt;
     bool is_switch = cut && cut->raw_bytes > kNoPayloadBytes;

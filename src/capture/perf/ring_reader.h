@@ -1,12 +1,13 @@
-// RingReader: a thread that empties the kernel's rings in time and hands the records on in batches.
+// RingReader: a thread that empties the kernel's rings in time and passes the records on in
+// batches.
 //
 // In: rings of an EventSet. Out: Batches through a bounded queue, for one consumer. When the
 // consumer falls behind, the reader first cuts stack copies, then drops samples; side-band records
-// and the bare facts of context switches are kept until twice the queue is full, so time and names
-// stay right; then the rings are left to fill, and the kernel counts what it loses. All of it is
-// counted in the batch. Threads: start/stop by the owner; next() by the consumer. The reader thread
-// runs at raised priority where that is allowed. Failures: a corrupt ring is emptied and counted as
-// malformed; nothing here can fail the capture.
+// and reduced context switches are kept up to twice the queue's size, so time and names stay right;
+// beyond that the rings fill, and the kernel counts what it loses. All of it is counted in the
+// batch. Threads: start/stop by the owner; next() by the consumer. The reader thread runs at raised
+// priority where that is allowed. Failures: a corrupt ring is emptied and counted as malformed;
+// nothing here can fail the capture.
 #pragma once
 
 #include <condition_variable>
@@ -29,7 +30,7 @@ struct RingSource {
   bool side_band = false;
 };
 
-// Another kernel source whose records travel in the same batches.
+// Another kernel source whose records are put into the same batches.
 class BatchSource {
  public:
   virtual ~BatchSource() = default;

@@ -187,7 +187,7 @@ TEST_F(RingReaderTest, DamageIsCountedAndTheOtherRingsAreRead) {
   EXPECT_EQ(batch.entries[1].time, 3);
 }
 
-// Without a consumer the queue only grows, so the ladder is climbed once and in order.
+// Without a consumer the queue only grows, so the steps of saving memory follow once and in order.
 TEST_F(RingReaderTest, TheLadderIsClimbedAsTheQueueFills) {
   FakeRing& side = add_ring(0);
   FakeRing& ring = add_ring(0);
@@ -231,8 +231,8 @@ TEST_F(RingReaderTest, TheLadderIsClimbedAsTheQueueFills) {
   EXPECT_EQ(switches, written_switches);
 }
 
-// Side-band records are never dropped by the reader, so a queue of nothing else shows the last
-// rung: they stay in the ring, where the kernel counts what does not fit.
+// Side-band records are never dropped by the reader, so a queue with nothing else shows the last
+// step: they stay in the ring, and the kernel counts what does not fit.
 TEST_F(RingReaderTest, AQueueThatNobodyTakesFromEndsTheReadingNotTheMemory) {
   FakeRing& side = add_ring(0);
   const RingReader::Limits limits{.queue_bytes = 4 * 1024, .interval_ms = 3};

@@ -1,8 +1,7 @@
-// The scheduler's tracepoints as this kernel lays them out: which event, and where in its payload
-// is what.
+// The scheduler's tracepoints on this kernel: event ids, and offsets of the fields in the payload.
 //
-// Read from tracefs; absent (id 0) where that cannot be read or looks otherwise. Payloads come from
-// the kernel but are bounds-checked all the same.
+// Read from tracefs; absent (id 0) where that cannot be read or has another layout. Payloads come
+// from the kernel but are bounds-checked all the same.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +15,7 @@ namespace assay::capture {
 
 // sched:sched_switch.
 struct SwitchTracepoint {
-  // Who a switch is from and to.
+  // The threads that a switch is from and to.
   struct Switch {
     pid_t from = 0;
     pid_t to = 0;

@@ -1,10 +1,10 @@
-// CounterInterval: what descriptors counted between two readings, scaled by the turns of that very
+// CounterInterval: what descriptors counted between two readings, scaled by their turns within this
 // interval.
 //
-// Scaled totals must not be subtracted: how much of the time a counter had changes from interval to
-// interval, and with it the whole total, so that the difference may even be negative. Each
-// descriptor gives its growth times wanted/counted time, both of the interval. One that was wanted
-// and had no turn says nothing: the sum then stands for it at the rate of the others. Pure.
+// Scaled totals must not be subtracted: the share of time in which a counter counts differs between
+// intervals and changes the whole total, so the difference may even be negative. Each descriptor
+// contributes its growth times enabled/counted time, both of the interval. For a descriptor that
+// was enabled and had no turn, the rate of the others is assumed. Pure.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class CounterInterval {
   }
 
   double value() const { return told_ns_ > 0 ? value_ * enabled_ns_ / told_ns_ : 0; }
-  // How much of the time that it was wanted it counted; 1 where it was not wanted at all.
+  // Share of the enabled time in which it counted; 1 where it was not enabled at all.
   double share() const { return enabled_ns_ > 0 ? running_ns_ / enabled_ns_ : 1; }
   bool had_a_turn() const { return enabled_ns_ <= 0 || running_ns_ > 0; }
 

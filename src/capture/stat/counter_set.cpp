@@ -61,7 +61,8 @@ void CounterSet::open_group(std::span<const CounterId> group, pid_t tid) {
     const CounterEvent& event = counter_event(id);
     auto fd = kernel_.open(counter_attributes(event, user_only_), tid, leader);
     if (!fd && is_refused_permission(fd.error().code) && !user_only_) {
-      // An ordinary user may count what its own programs do, not what the kernel does for them.
+      // An ordinary user may count user code of its own programs, but not the kernel's work for
+      // them.
       fd = kernel_.open(counter_attributes(event, true), tid, leader);
       if (fd) user_only_ = true;
     }
@@ -131,7 +132,7 @@ const Counts& CounterTotals::advance() {
     if (!now[i]) continue;
     model::Count& total = totals_[static_cast<size_t>(set_.events_[i].id)];
     total.counted = true;
-    // Without a turn it is left behind, so that the next one stands for this time as well.
+    // Without a turn its last reading stays, so that the next turn covers this time as well.
     if (now[i]->running_ns <= added_[i].running_ns) continue;
     CounterInterval interval;
     interval.add(added_[i], *now[i]);

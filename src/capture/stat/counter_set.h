@@ -1,8 +1,9 @@
-// CounterSet: the counters of a target's threads, and of all that they create.
+// CounterSet: the counters of a target's threads, and of all threads and processes that they
+// create.
 //
 // In: thread ids. Out: readings, and between two of them one Count per event, summed over the
-// threads; what the hardware counted in turns is scaled to the interval, and the share of it that
-// was counted is kept beside it. An event that cannot be counted says why; the others go on.
+// threads; counts of events that take turns are scaled to the interval, and the share of the time
+// that was counted is kept. An event that cannot be counted has the reason; the others are counted.
 // Threads: one owner. Failures: no event at all could be opened for any thread.
 #pragma once
 
@@ -22,8 +23,8 @@ namespace assay::capture {
 
 using model::Counts;
 
-// One for each descriptor of a CounterSet, in its order; none where it could not be read. Empty:
-// the moment of opening, when all were zero.
+// One reading for each descriptor of a CounterSet, in its order; none where it could not be read.
+// Empty: the time of opening, when all were zero.
 using CounterReadings = std::vector<std::optional<os::CounterReading>>;
 
 class CounterSet {
@@ -38,10 +39,10 @@ class CounterSet {
   bool user_only() const { return user_only_; }
 
   CounterReadings read();
-  // What was counted from one reading to the next. An event that was wanted in that time, and never
-  // had its turn, is not counted.
+  // The counts from one reading to the next. An event that was enabled in that time and never had a
+  // turn is reported as not counted.
   Counts between(const CounterReadings& before, const CounterReadings& after) const;
-  // The same of one of open()'s threads, with what it created.
+  // The same for one of open()'s threads, with all that it created.
   Counts thread_between(pid_t tid, const CounterReadings& before,
                         const CounterReadings& after) const;
   const std::vector<pid_t>& tids() const { return tids_; }
@@ -66,8 +67,8 @@ class CounterSet {
 
 // CounterTotals: what a CounterSet has counted since it was opened, in numbers that never fall.
 //
-// Every advance() adds what was counted since the last one, scaled by the turns of that time; a
-// descriptor that had no turn is added with its next one. `counted_share` is of the time since the
+// Every advance() adds the counts since the last one, scaled by the turns of that time; a
+// descriptor that had no turn is added at its next turn. `counted_share` is of the time since the
 // last advance(). Threads: one owner; `set` must outlive it.
 class CounterTotals {
  public:
@@ -76,7 +77,8 @@ class CounterTotals {
 
  private:
   CounterSet& set_;
-  std::vector<os::CounterReading> added_;  // as far as each descriptor is in the totals
+  std::vector<os::CounterReading>
+      added_;  // the reading of each descriptor up to which it is in the totals
   CounterReadings last_;
   Counts totals_;
 };

@@ -3,8 +3,8 @@
 namespace assay::capture {
 namespace {
 
-// As the kernel tells it apart in its own counts: a thread that was still willing to run lost the
-// CPU. 256 is the mark of a preempted one.
+// The same distinction as in the kernel's own counts: a thread that was still runnable lost the
+// CPU. 256 marks a preempted thread.
 constexpr const char* kGaveUp = "prev_state > 0 && prev_state < 256";
 constexpr const char* kTakenAway = "prev_state == 0 || prev_state >= 256";
 

@@ -1,9 +1,9 @@
 // SwitchCounter: how often the target's threads gave up the CPU, and how often it was taken away.
 //
-// In: threads. Out: counts since open(), of those threads and of all that they create, whether they
-// still live or not: the kernel's tracepoint of a switch, counted twice with a filter by the state
-// that the thread was left in. Threads: one owner. Failures: a kernel that does not let tracepoints
-// be counted; /proc has the numbers of living threads then.
+// In: threads. Out: counts since open(), of those threads and of all that they create, living or
+// ended. The kernel's switch tracepoint is counted twice, with a filter on the state of the thread
+// that leaves the CPU. Threads: one owner. Failures: the kernel does not permit counting
+// tracepoints; then /proc has the numbers of living threads.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class SwitchCounter {
   std::vector<UniqueFd> voluntary_, involuntary_;
 };
 
-// With the machine's own numbers of tracepoints.
+// With the tracepoint ids of this machine.
 Result<SwitchCounter> open_switch_counter(const std::vector<pid_t>& tids);
 
 }  // namespace assay::capture

@@ -1,7 +1,7 @@
-// SyscallCounter: how often the target calls which system call.
+// SyscallCounter: counts the target's system calls by number.
 //
-// By a BPF program at the entry of every call (all names, children included) where it may be used;
-// else by the kernel's tracepoints (the sum, and the calls that servers live on). In: processes and
+// It uses a BPF program at the entry of every call (all names, children included) where permitted;
+// else the kernel's tracepoints (the sum, and the most common calls of servers). In: processes and
 // their threads. Out: counts since open(), by number. The program costs about 0.1 µs for each
 // system call on the machine while it is attached. Threads: one owner. Failures: an Error that says
 // why neither can be used.
@@ -22,7 +22,8 @@ namespace assay::capture {
 
 struct SyscallCalls {
   uint64_t all = 0;
-  std::map<uint32_t, uint64_t> by_number;  // may miss some of `all` where not all are known
+  std::map<uint32_t, uint64_t>
+      by_number;  // may add up to less than `all` where not every call is counted by name
 };
 
 class SyscallCounter {
@@ -34,14 +35,14 @@ class SyscallCounter {
 
 Result<std::unique_ptr<SyscallCounter>> open_bpf_syscall_counter(const std::vector<pid_t>& pids);
 
-// The tracepoint's number for "syscalls/sys_enter_read"; a test hands in its own.
+// The tracepoint's number for "syscalls/sys_enter_read"; a test passes its own.
 using TracepointNumber = Result<uint64_t> (*)(const std::string& name);
 Result<uint64_t> number_in_tracefs(const std::string& name);
 Result<std::unique_ptr<SyscallCounter>> open_traced_syscall_counter(os::CounterKernel& kernel,
                                                                     const std::vector<pid_t>& tids,
                                                                     TracepointNumber number);
 
-// The better of the two.
+// The better counter of the two that is permitted.
 Result<std::unique_ptr<SyscallCounter>> open_syscall_counter(const std::vector<pid_t>& pids,
                                                              const std::vector<pid_t>& tids);
 

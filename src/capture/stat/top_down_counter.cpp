@@ -21,7 +21,7 @@ Result<void> TopDownCounter::open(const std::vector<pid_t>& tids, bool user_only
         auto fd = kernel_.open(attr, tid, leader);
         if (!fd) {
           if (g == 0) refused = fd.error();
-          if (leader < 0) break;  // a group without its leader is no group
+          if (leader < 0) break;  // a group needs its leader
           continue;
         }
         if (leader < 0) leader = fd->get();

@@ -1,7 +1,7 @@
 // TopDownCounter: the events of a TopDownPlan, counted for a target's threads and all they create.
 //
-// A group that cannot be opened is left out; what level 2 needs may so be missing while level 1 is
-// there. Threads: one owner. Failures: no event of the first group can be opened.
+// A group that cannot be opened is left out, so level 2 may be missing while level 1 exists.
+// Threads: one owner. Failures: no event of the first group can be opened.
 #pragma once
 
 #include <optional>

@@ -30,7 +30,7 @@ std::vector<PlannedEvent> named(const os::Pmu& pmu, std::initializer_list<const 
 Result<TopDownPlan> plan_intel(const os::Pmu& pmu) {
   TopDownPlan plan;
   plan.type = pmu.type;
-  // The hardware's own division needs "slots" as the leader of its group.
+  // The hardware's own metrics need "slots" as the leader of the group.
   auto metrics = named(pmu, {"slots", "topdown-retiring", "topdown-bad-spec", "topdown-fe-bound",
                              "topdown-be-bound"});
   if (!metrics.empty()) {
@@ -61,7 +61,7 @@ Result<TopDownPlan> plan_amd(const os::Pmu& pmu) {
   plan.method = TopDownMethod::zen;
   plan.type = pmu.type;
   plan.slots_per_cycle = zen5 ? 8 : 6;
-  // Six counters are there; five events leave one for the watchdog.
+  // There are six counters; five events leave one for the watchdog.
   plan.groups.push_back({{"ls_not_halted_cyc", amd(0x76, 0), 1},
                          {"de_src_op_disp.all", amd(0xaa, 0x07), 1},
                          {"ex_ret_ops", amd(0xc1, 0), 1},

@@ -10,7 +10,7 @@ struct Common {
   const char* name;
   uint32_t number;
 };
-// What servers spend their calls on. Each is an event per thread, so the list is short.
+// The most common calls of servers. Each needs an event per thread, so the list is short.
 constexpr Common kCommon[] = {{"read", SYS_read},
                               {"write", SYS_write},
                               {"recvfrom", SYS_recvfrom},

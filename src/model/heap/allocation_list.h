@@ -1,5 +1,5 @@
-// The names of functions that only allocate for their caller, and the pattern by which readers of
-// pprof leave them out. Constants alone: libassay includes this too.
+// The names of functions that only allocate for their caller, and the pattern with which pprof
+// readers leave them out. Only constants, because libassay includes this too.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace assay::model {
 
-// Exact names, versions and parameter lists left off.
+// Exact names, without versions and parameter lists.
 inline constexpr std::array<std::string_view, 37> kAllocationFunctions{"malloc",
                                                                        "calloc",
                                                                        "realloc",
@@ -47,7 +47,7 @@ inline constexpr std::array<std::string_view, 37> kAllocationFunctions{"malloc",
                                                                        "ztrymalloc_usable",
                                                                        "__vasprintf_internal"};
 
-// Families that a prefix tells.
+// Families of functions, by prefix.
 inline constexpr std::array<std::string_view, 9> kAllocationPrefixes{"operator new",
                                                                      "std::allocator<",
                                                                      "std::__new_allocator<",
@@ -62,7 +62,8 @@ namespace pattern {
 
 inline constexpr std::string_view kSpecial = "[]()*+?.|^$\\";
 
-// Puts the names in a row, each standing for itself; the number of characters. Null: only counts.
+// Writes the names one after another, escaped to match literally, and returns the number of
+// characters. Null: only counts.
 constexpr size_t write(char* out) {
   size_t count = 0;
   auto put = [&](char c) {

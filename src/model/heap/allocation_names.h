@@ -1,8 +1,8 @@
-// Which functions only allocate: malloc and its kin, operator new, and what of the standard library
-// calls them for somebody else.
+// Which functions only allocate: malloc and similar functions, operator new, and functions of the
+// standard library that allocate for their caller.
 //
-// What a person asks is which line of the program wanted the memory. The report, SQL and exported
-// profiles leave the same names out. Pure; never fails.
+// The reader wants to know which line of the program needed the memory, so the report, SQL and
+// exported profiles leave these names out. Pure; never fails.
 #pragma once
 
 #include <string>

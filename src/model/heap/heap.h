@@ -55,7 +55,7 @@ struct HeapAlloc {
   double chance() const {
     if (rate_bytes <= 1) return 1;
     double chance = -std::expm1(-static_cast<double>(size_bytes) / static_cast<double>(rate_bytes));
-    return chance > 0 ? chance : 1;  // of no bytes: never taken, so it stands for itself
+    return chance > 0 ? chance : 1;  // an allocation of 0 bytes is never sampled: weight 1
   }
   double weight() const { return 1 / chance(); }
 };
@@ -63,7 +63,7 @@ struct HeapAlloc {
 // The end of a sampled allocation.
 struct HeapFree {
   TimeNs time = 0;
-  ThreadId thread;  // that freed it; the allocating one where the other is not known
+  ThreadId thread;  // the thread that freed it; the allocating thread where that is not known
   uint64_t id = 0;  // of its HeapAlloc
 };
 
@@ -77,7 +77,7 @@ struct HeapSnapshot {
 };
 
 // What a thread allocated at one call stack, summed by another profiler: without times. A stack may
-// have several. Nothing is negative; what the profiler does not tell is 0.
+// have several. No value is negative; a value that the profiler does not provide is 0.
 struct HeapSum {
   ThreadId thread;
   StackId stack;

@@ -1,4 +1,4 @@
-// The programs of the BPF backend: switches, wake-ups, samples, births and deaths.
+// The programs of the BPF backend: switches, wake-ups, samples, forks, execs and exits.
 //
 // sched_switch and sched_waking run with interrupts off and so never interrupt one another on a
 // CPU; samples may interrupt them and have scratch memory of their own.
@@ -15,8 +15,9 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 enum key_kind { kKeyWait, kKeyUninterruptible, kKeyPreempted, kKeyWaker };
 
-// The state of a thread of the target; null for any other. Threads get theirs when they are born or
-// first listed (adopt), never at a switch: most switches are of others and must cost nothing.
+// The state of a thread of the target; null for any other thread. A thread gets its state when it
+// starts or is first listed (adopt), never at a switch: most switches are between other threads and
+// must cost as little as possible.
 static __always_inline struct thread* thread_of(struct task_struct* task) {
   return bpf_task_storage_get(&threads, task, 0, 0);
 }
@@ -47,7 +48,8 @@ static __always_inline void find_stack(void* ctx, struct task_struct* task, stru
   if (!w) return;
   u64 ip = regs->ip, sp = regs->sp, fp = regs->bp;
   u64 code = code_of(thread, task->tgid);
-  struct cache* cache = truth_one_in ? 0 : cache_of(task, thread);  // walks are wanted, not hits
+  // Truth mode needs walks, not cache hits.
+  struct cache* cache = truth_one_in ? 0 : cache_of(task, thread);
   w->now = now;
   w->tid = task->pid;
   w->tgid = task->tgid;
@@ -98,8 +100,8 @@ static __always_inline void find_stack(void* ctx, struct task_struct* task, stru
   way->kernel_at = now;
 }
 
-// The tid that a glibc mutex keeps of its owner, when the thread waits for one: it waits while the
-// lock word is 2, and the owner stands 8 bytes further on.
+// The owner's tid stored in a glibc mutex, when the thread waits for one: it waits while the lock
+// word is 2, and the owner is stored 8 bytes after it.
 static __always_inline u32 mutex_owner(struct pt_regs* regs, u64 address) {
   u32 operation = regs->si & 0x7f, owner = 0;
   if ((operation != 0 && operation != 9) || (u32)regs->dx != 2) return 0;
@@ -144,7 +146,8 @@ static __always_inline void end_wait(struct task_struct* task, struct thread* th
   thread->waker_stack = 0;
 }
 
-// When a thread came that nobody saw coming: the time it has run since is known.
+// The time at which a thread got a CPU when no record shows it: computed from the time it has run
+// since.
 static __always_inline u64 arrival(struct thread* thread, u64 ran, u64 now) {
   u64 came = now - (ran - thread->ran);
   return came > thread->out && came < now ? came : now;
@@ -157,7 +160,7 @@ static __always_inline void leave_cpu(void* ctx, struct task_struct* prev, struc
   struct pt_regs* regs = (struct pt_regs*)bpf_task_pt_regs(prev);
   if (!regs) return;
   u64 ran = prev->se.sum_exec_runtime;
-  if (thread->out) {  // some kernels do not show every switch: it came unseen
+  if (thread->out) {  // some kernels do not show every switch: its switch-in was not seen
     count(kCountMissedIn);
     end_wait(prev, thread, arrival(thread, ran, now));
   }
@@ -174,7 +177,7 @@ static __always_inline void leave_cpu(void* ctx, struct task_struct* prev, struc
   thread->syscall = in_syscall ? number : NO_SYSCALL;
   thread->arg = in_syscall ? regs->di : 0;
   thread->owner = 0;
-  // Woken long before it left: of a sleep that did not come about.
+  // Woken long before it left: that wake-up belongs to a sleep that did not happen.
   if (!preempted && thread->woken && now - thread->woken > 20000) thread->woken = 0;
   if (in_syscall && number == SYSCALL_FUTEX && !preempted)
     thread->owner = mutex_owner(regs, thread->arg);
@@ -207,9 +210,9 @@ int on_switch(u64* ctx) {
   return 0;
 }
 
-// Whether the wake-up is an act of the current thread, and not of an interrupt that it happened to
-// be in the way of. Interrupts of kernel code have a stack of their own, and those of user code
-// show no system call. Loopback traffic is delivered in a soft interrupt inside the sender's call.
+// Whether the current thread made the wake-up, and not an interrupt that hit it. Interrupts of
+// kernel code have a stack of their own, and those of user code show no system call. Loopback
+// traffic is delivered in a soft interrupt inside the sender's call.
 static __always_inline bool is_own_act(struct walk* w, void* ctx, struct task_struct* task,
                                        long number) {
   if (number < 0) return false;
@@ -287,8 +290,8 @@ int on_sample(void* ctx) {
   return 0;
 }
 
-// A thread or child is of the target before it runs for the first time; a child has its parent's
-// mappings.
+// A new thread or child belongs to the target before it runs for the first time; a child has its
+// parent's mappings.
 SEC("tp_btf/sched_process_fork")
 int on_fork(u64* ctx) {
   struct task_struct* parent = (struct task_struct*)ctx[0];
@@ -322,7 +325,7 @@ int on_exit(u64* ctx) {
   struct thread* thread = bpf_task_storage_get(&threads, task, 0, 0);
   u32 tgid = task->tgid;
   if (thread && thread->has_cache == kHasCache) {
-    thread->has_cache = kCacheRefused;  // it runs on for a moment
+    thread->has_cache = kCacheRefused;  // it still runs for a moment
     __sync_fetch_and_sub(&cache_count, 1);
     bpf_task_storage_delete(&caches, task);
   }
@@ -330,8 +333,8 @@ int on_exit(u64* ctx) {
   return 0;
 }
 
-// The waits that are not over: for the end of a capture, and for a run that is cut off. Threads
-// that nobody has seen being born get their state here.
+// The open waits: for the end of a capture, and for a run that is cut off. Threads whose start was
+// not seen get their state here.
 SEC("iter/task")
 int list_open_waits(struct bpf_iter__task* ctx) {
   struct task_struct* task = ctx->task;
@@ -345,15 +348,15 @@ int list_open_waits(struct bpf_iter__task* ctx) {
   }
   u64 out = thread->out, ran = task->se.sum_exec_runtime;
   if (out == 0) return 0;
-  bool is_over = ran - thread->ran > 1000;  // it came unseen and is still there
+  bool is_over = ran - thread->ran > 1000;  // its switch-in was not seen and it is still running
   fill_wait(&record, task, thread, is_over ? arrival(thread, ran, bpf_ktime_get_ns()) : out);
   if (!is_over) record.flags |= kWaitOpen;
   bpf_seq_write(ctx->meta->seq, &record, sizeof record);
   return 0;
 }
 
-// The user registers of the target's threads, all of them exact for those that are blocked: /proc
-// tells only two of a blocked thread's, and its stack cannot be walked by those alone.
+// The user registers of the target's threads, all of them exact for blocked threads: /proc shows
+// only two registers of a blocked thread, which is not enough to walk its stack.
 SEC("iter/task")
 int list_registers(struct bpf_iter__task* ctx) {
   struct task_struct* task = ctx->task;

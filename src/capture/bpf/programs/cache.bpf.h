@@ -1,8 +1,8 @@
-// The exact cache of a thread's walks, and the records that stacks become.
+// The exact cache of a thread's walks, and the writing of stack records.
 //
 // A way keeps every stack word that its walk depended on. When all of them, the registers used and
-// the process's mappings are the same, walking again would give the same: reading them in one go
-// and comparing is several times cheaper than walking.
+// the process's mappings are unchanged, a new walk would give the same stack, and comparing is
+// several times cheaper than walking.
 #pragma once
 
 #include "walk.bpf.h"
@@ -34,7 +34,7 @@ __noinline u32 emit_raw(struct walk* w, u32 id) {
   struct raw_record* raw = &scratch->raw;
   u64 sp = w->base;
   u32 bytes = 0;
-  // Much is copied only where it is likely to be needed: most stacks of waits are small.
+  // A large copy is made only where it is likely to be needed: most stacks of waits are small.
   bool is_blind = w->end == kEndNoTables || w->end == kEndUnmapped;
   u32 most = which == 1 || w->sp - sp > kSmallRawBytes / 2 ? kRawBytes
              : is_blind                                    ? 2 * kSmallRawBytes
@@ -42,7 +42,7 @@ __noinline u32 emit_raw(struct walk* w, u32 id) {
   for (u32 i = 0; i < kRawBytes / 1024; ++i) {
     if (i * 1024 >= most) break;
     if (bpf_probe_read_user(raw->copy + i * 1024, 1024, (void*)(sp + i * 1024))) {
-      u32 rest = 4096 - ((sp + i * 1024) & 4095);  // up to the page that is not there
+      u32 rest = 4096 - ((sp + i * 1024) & 4095);  // up to the page that is not in memory
       MASK(rest, 0x3ff);
       if (!bpf_probe_read_user(raw->copy + i * 1024, rest, (void*)(sp + i * 1024))) bytes += rest;
       break;
@@ -72,7 +72,7 @@ __noinline u32 emit_raw(struct walk* w, u32 id) {
   return raw->id;
 }
 
-// Hands the walk in `w` over; 0 when it could not be.
+// Writes the walk in `w` as a record; 0 when that failed.
 __noinline u32 emit_walk(struct walk* w) {
   if (!w) return 0;
   u32 which = w->which;
@@ -149,7 +149,7 @@ static __always_inline u32 kernel_stack(void* ctx, struct walk* w, u64 known_has
   return id;
 }
 
-// Whether all that the way's walk read is still there.
+// Whether all words that the way's walk read are unchanged.
 __noinline bool still_holds(struct walk* w, struct way* way, u64 sp, u64 fp, u64 code) {
   if (!way || !w) return false;
   if (!way->is_used || way->code != code || (way->uses_fp && way->fp != fp)) return false;
@@ -209,14 +209,14 @@ static __always_inline struct cache* cache_of(struct task_struct* task, struct t
   return cache;
 }
 
-// In check mode: what a hit says must be what a walk gives.
+// In check mode: compares a hit with a new walk.
 static __always_inline void check_hit(struct walk* w, struct way* way, u64 ip, u64 sp, u64 fp) {
   walk_stack(w, ip, sp, fp, way->code);
   count(kCountChecked);
   if (w->hash != way->hash || w->end != kEndComplete) count(kCountWrong);
 }
 
-// The number of the way that answers; kWays when none does: then w->victim is the one to fill.
+// The number of the way that matches; kWays when none does: then w->victim is the way to fill.
 __noinline u32 find_way(struct walk* w, struct cache* cache, u32 key, u64 code) {
   if (!w || !cache) return kWays;
   u64 ip = w->ip, sp = w->base, fp = w->fp;

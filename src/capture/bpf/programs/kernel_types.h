@@ -2,7 +2,7 @@
 // kernel (CO-RE), so no dump of one kernel's types is needed.
 #pragma once
 
-// clang-format off: the helpers want the types first.
+// clang-format off: the helpers need the types first.
 #include <bpf/bpf_helpers.h>
 #include <linux/bpf.h>
 #include <linux/types.h>

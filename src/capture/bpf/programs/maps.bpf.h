@@ -4,7 +4,7 @@
 #include "capture/bpf/shared.h"
 #include "kernel_types.h"
 
-// Set before loading; the verifier takes them for constants and drops what they exclude.
+// Set before loading; the verifier treats them as constants and removes code that they exclude.
 const volatile bool follow_children = true;
 const volatile bool has_prev_state = true;  // sched_switch has it as its fourth argument
 const volatile bool trace_wakeups = true;
@@ -82,7 +82,7 @@ struct {
   __type(value, u64);
 } counters SEC(".maps");
 
-// The walk in progress. Kept in map memory: what the verifier knows nothing of, it need not follow.
+// The walk in progress. Kept in map memory, so that the verifier does not track its values.
 struct walk {
   u64 pc, sp, fp;  // fp: its value, or the address where it was saved
   u64 ip, base;    // the sampled program counter and stack pointer

@@ -1,5 +1,5 @@
 // Counts system calls of the watched processes, and of all that they create, by process and number.
-// clang-format off: the helpers want the types first.
+// clang-format off: the helpers need the types first.
 #include <linux/bpf.h>
 #include <linux/types.h>
 

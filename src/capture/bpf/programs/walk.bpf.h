@@ -1,5 +1,5 @@
 // Walking a user stack by the rows of src/unwind's tables (table_format.h), and by frame pointers
-// where there are none. The rules are those of unwind::Walker; what needs more than a row holds is
+// where there are none. The rules are those of unwind::Walker; rules that do not fit into a row are
 // left to it, with the registers and a copy of the stack (raw records).
 #pragma once
 
@@ -13,7 +13,7 @@ enum fp_state { kFpLost, kFpSampled, kFpValue, kFpSlot };
 #define END_OF_NEW_THREAD 2
 #define FP_SLOT_LOST 30
 
-// Clang knows that a checked index is in bounds and drops the mask that the verifier wants to see.
+// Clang knows that a checked index is in bounds and removes the mask that the verifier needs.
 #define MASK(value, mask) asm volatile("%0 &= " #mask : "+r"(value))
 
 static __always_inline void fill_window(struct walk* w, u64 need) {
@@ -50,8 +50,8 @@ static __always_inline u64 place_of(struct walk* w, u64 offset) {
                                                     : 2 * kWindowBytes;
 }
 
-// Whether the window holds what belongs at the place. Near the stack's end it may not, as whole
-// windows cannot be read there.
+// Whether the window contains the word at that place. Near the stack's end it may not, because
+// whole windows cannot be read there.
 static __always_inline bool is_filled(struct walk* w, u64 place) {
   if (place >= kWindowBytes) return place < 2 * kWindowBytes;
   if (place + 8 > w->filled) fill_window(w, place + 8);
@@ -85,7 +85,8 @@ static __always_inline bool load(struct walk* w, u64 address, u64* value) {
   return true;
 }
 
-// The first range that begins after the address, by halving; the one before holds it or none does.
+// The first range that begins after the address, by binary search; only the range before it can
+// contain the address.
 __noinline bool find_range(struct walk* w, u64 address) {
   if (!w) return false;
   u32 first = w->code & 0xffffff;
@@ -195,7 +196,7 @@ static __always_inline long step_signal(struct walk* w) {
   if (!load(w, at + 168, &pc) || !load(w, at + 160, &sp)) return 1;
   u32 n = w->count - 1;
   MASK(n, 0x1ff);
-  w->stack.pcs[n] |= 1ull << kNotAReturn;  // the restorer was never called
+  w->stack.pcs[n] |= 1ull << kNotAReturn;  // the restorer is not a return address
   w->fp = at + 120;
   w->fp_state = kFpSlot;
   return arrive(w, pc, sp, false);
@@ -267,7 +268,7 @@ static long step(u32 i, void* context) {
 }
 
 // Walks from the registers given; the result is in `w`. A function that is not static is verified
-// once, whoever calls it.
+// only once, however many callers it has.
 __noinline int walk_stack(struct walk* w, u64 ip, u64 sp, u64 fp, u64 code) {
   struct walk* context = w;
   if (!w) return 0;
