@@ -1,4 +1,4 @@
-// Address: where a connection goes, resolved once; and the question whether somebody is there.
+// Address: the peer of a connection, resolved once; and a check that it accepts connections.
 //
 // Blocking (getaddrinfo, connect): called before load starts, never by a worker.
 #pragma once
@@ -19,7 +19,7 @@ struct Address {
   std::string text() const;  // "127.0.0.1:8000"
 };
 
-// The first address of the host that takes a connection; an Error that says why none does.
+// The first address of the host that accepts a connection; an Error that says why none does.
 Result<Address> find_server(const Url& url, int64_t timeout_ns);
 
 }  // namespace assay::load

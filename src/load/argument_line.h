@@ -1,4 +1,4 @@
-// Words of a line as a shell would see them: blanks separate, '…' "…" and \ hold together. No
+// Words of a line as a shell would split it: blanks separate words, '…' "…" and \ quote. No
 // variables, no globs, no commands. An open quote is an Error. Pure.
 #pragma once
 

@@ -60,7 +60,7 @@ ByteStream::Moved ByteStream::tls_result(int result, bool handshake) {
       if (code == 0 || code == EAGAIN) return {State::closed, 0, 0};
       return {State::failed, 0, code};
     default:
-      // Many servers close the connection without TLS's own goodbye.
+      // Many servers close the connection without a TLS close_notify.
       if (!handshake && ERR_GET_REASON(::ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING) {
         ::ERR_clear_error();
         return {State::closed, 0, 0};

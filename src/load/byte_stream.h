@@ -1,7 +1,8 @@
-// ByteStream: a non-blocking connection, in the clear or with TLS.
+// ByteStream: a non-blocking connection, unencrypted or with TLS.
 //
-// Every call returns at once. read() and write() move what they can; `again` means that the socket
-// is not ready (wants_write() tells for what). Owned and used by one connection of one worker.
+// Every call returns at once. read() and write() move as many bytes as they can; `again` means that
+// the socket is not ready (wants_write() says for which direction). Owned and used by one
+// connection of one worker.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +28,8 @@ class ByteStream {
 
   // Begins to connect; false with errno when that fails at once.
   bool connect(const Address& address, const TlsContext* tls);
-  // After the socket became writable: moved when the connection (and its TLS session) stands.
+  // After the socket became writable: `moved` when the connection (and its TLS session) is
+  // established.
   Moved finish_connect();
   Moved read(std::span<char> into);
   Moved write(std::string_view bytes);
@@ -35,7 +37,7 @@ class ByteStream {
 
   int fd() const { return fd_.get(); }
   bool wants_write() const { return wants_write_; }  // what the last `again` waits for
-  // TLS may hold bytes that the socket does not show.
+  // TLS may have buffered bytes, so the socket does not poll as readable.
   bool has_pending() const;
   bool speaks_http2() const;  // what ALPN chose; true without TLS
   bool has_tls() const { return ssl_ != nullptr; }

@@ -90,7 +90,7 @@ void Connection::read_all() {
     if (got.state == failed) return lose({OutcomeKind::reset, got.code}, now);
     parts_.tally.bytes_in += got.bytes;
     on_bytes({parts_.buffer.data(), got.bytes}, now);
-    // A short read emptied the socket: asking again would cost a call per answer.
+    // A short read emptied the socket: another read would cost a system call per answer.
     if (got.bytes < parts_.buffer.size() && !stream_.has_tls()) return;
   }
 }
@@ -102,7 +102,7 @@ void Connection::send(std::string_view bytes, TimeNs now) {
     ByteStream::Moved put = stream_.write(bytes);
     if (put.state == ByteStream::State::moved) bytes.remove_prefix(put.bytes);
     if (bytes.empty()) return;
-    // A peer that answers and closes without reading all has its answer still in our socket.
+    // If the peer answered and closed without reading all, its answer is still in our socket.
     if (put.state == ByteStream::State::failed && put.code != EPIPE && put.code != ECONNRESET) {
       return lose({OutcomeKind::reset, put.code}, now);
     }

@@ -1,10 +1,10 @@
-// Connection: one connection of a worker and the clients that share it, whatever the protocol.
+// Connection: one connection of a worker and the clients that share it, for every protocol.
 //
 // A client sends one request after the other: an HTTP/1.1 connection has one client, an HTTP/2
-// connection one per stream. The connection asks its Dispatcher for requests and tells it how each
-// ended. It connects, and connects again after it was lost, at once when the last connection was of
-// use and after a growing pause when it was not. Driven by one worker's event loop; never blocks.
-// Failures become Outcomes of the requests they hit.
+// connection one per stream. The connection gets requests from its Dispatcher and reports how each
+// ended. It connects, and connects again after a loss: at once when the last connection had an
+// answer, otherwise after a growing pause. Driven by one worker's event loop; never blocks.
+// Failures become Outcomes of the affected requests.
 #pragma once
 
 #include <cstdint>
@@ -23,17 +23,17 @@ namespace assay::load {
 
 class Connection;
 
-// Leave to send one request.
+// Permission to send one request.
 struct Ticket {
   TimeNs intended = 0;  // latency counts from here: in an open loop, from when it was due
   uint64_t seq = 0;
 };
 
-// What a connection asks of its worker.
+// What a connection needs from its worker.
 class Dispatcher {
  public:
   virtual ~Dispatcher() = default;
-  // The next request of a connection; nothing when none is due or it is to send no more.
+  // The next request of a connection; nothing when none is due or the connection may send no more.
   virtual std::optional<Ticket> next(uint32_t connection, TimeNs now) = 0;
   virtual void finished(const Ticket& ticket, const Outcome& outcome, TimeNs now) = 0;
   // The connection has a client without a request.
@@ -47,7 +47,7 @@ class Connection {
   struct Parts {
     int epoll = -1;
     const Address& address;
-    const TlsContext* tls = nullptr;  // null: in the clear
+    const TlsContext* tls = nullptr;  // null: unencrypted
     const Workload& workload;
     RequestRenderer& renderer;
     Dispatcher& dispatcher;
@@ -64,7 +64,7 @@ class Connection {
   void handle(uint32_t events);
   // Sends one request if one is due; false when the connection has no room for more.
   virtual bool send_one(TimeNs now) = 0;
-  // Ends what has waited too long; opens the connection again when its pause is over.
+  // Ends requests that have timed out; opens the connection again when its pause is over.
   void expire(TimeNs now);
   virtual uint64_t in_flight() const = 0;
   virtual TimeNs oldest_intended() const = 0;  // INT64_MAX when nothing is in flight
@@ -76,18 +76,18 @@ class Connection {
 
   virtual void on_open(TimeNs now) = 0;
   virtual void on_bytes(std::string_view bytes, TimeNs now) = 0;
-  virtual void on_writable(TimeNs now) = 0;  // everything queued is out
-  // The connection is gone: what was in flight has this outcome.
+  virtual void on_writable(TimeNs now) = 0;  // everything queued was sent
+  // The connection is lost: requests in flight have this outcome.
   virtual void on_lost(const Outcome& outcome, TimeNs now) = 0;
   // It could not be opened: each client would have sent now, and its request has failed.
   virtual void fail_waiting(const Outcome& outcome, TimeNs now) = 0;
   virtual void expire_requests(TimeNs now) = 0;
 
-  // Bytes leave now if they can, later if they must.
+  // Sends bytes now if possible, otherwise later.
   void send(std::string_view bytes, TimeNs now);
   bool is_open() const { return state_ == State::open; }
   bool write_blocked() const { return sent_ < out_.size(); }
-  // Gives the connection up. What is in flight ends with `outcome`.
+  // Closes the connection. Requests in flight end with `outcome`.
   void lose(const Outcome& outcome, TimeNs now);
   void note_fault(std::string_view why);
   void mark_useful() { useful_ = true; }

@@ -14,7 +14,7 @@
 namespace assay::load {
 namespace {
 
-// Ticks of all workers, put together: the n-th of each is one stretch of time.
+// Ticks of all workers, merged: the n-th ticks of all workers are one interval.
 class TickBoard {
  public:
   explicit TickBoard(size_t workers) : waiting_(workers), ended_(workers, false) {}
@@ -29,7 +29,7 @@ class TickBoard {
     ended_[worker] = true;
     changed_.notify_one();
   }
-  // The next stretch; nullopt when all workers have ended.
+  // The next interval; nullopt when all workers have ended.
   std::optional<Tick> next() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return ready(); });
@@ -99,7 +99,7 @@ WorkerPlan plan_for(const LoadOptions& options, uint32_t index, TimeNs begin) {
   plan.begin = begin;
   if (options.duration_ns > 0) plan.end = begin + options.warmup_ns + options.duration_ns;
   plan.tick_ns = options.tick_ns;
-  // The warm-up ends with a tick, so that what is counted begins with one.
+  // The warm-up ends with a tick, so that counting begins at a tick.
   int64_t odd = options.warmup_ns % options.tick_ns;
   plan.first_tick = begin + (odd > 0 ? odd : options.tick_ns);
   plan.timeout_ns = options.timeout_ns;

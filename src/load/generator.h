@@ -2,8 +2,8 @@
 //
 // In: LoadOptions. Out: a LoadResult, and a Tick about every tick_ns from the calling thread while
 // it runs. Workers have threads of their own. Ends by time, when all requests are done, or soon
-// after `stop`. Failures: options that make no sense, a server that is not there at the start;
-// afterwards everything that goes wrong is counted.
+// after `stop`. Failures: invalid options, a server that cannot be reached at the start; later
+// failures are counted.
 #pragma once
 
 #include <atomic>
@@ -14,10 +14,10 @@
 
 namespace assay::load {
 
-// Checks the options and prepares what is sent; asks the server for its messages where needed.
+// Checks the options and prepares the requests; asks the server for its message types where needed.
 Result<Workload> prepare_workload(const LoadOptions& options);
 
-// Whether the options make sense, without asking anybody.
+// Whether the options are valid, without any network access.
 Result<void> check_options(const LoadOptions& options);
 
 Result<LoadResult> generate(const LoadOptions& options, const std::atomic<bool>& stop,

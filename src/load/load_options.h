@@ -1,4 +1,4 @@
-// LoadOptions: what `assay load` was asked to do; LoadResult: what came of it. Plain values.
+// LoadOptions: the request to `assay load`; LoadResult: its result. Plain values.
 #pragma once
 
 #include <optional>
@@ -34,7 +34,7 @@ struct LoadOptions {
   uint64_t seed = 1;
 };
 
-// One stretch of load, as it is reported while it runs.
+// One interval of load, reported while it runs.
 struct Tick {
   TimeNs begin = 0;
   TimeNs end = 0;
@@ -44,7 +44,7 @@ struct Tick {
 
 struct SecondRow {
   TimeNs end = 0;
-  double seconds = 0;  // how long it was
+  double seconds = 0;  // its length
   uint64_t ok = 0, failed = 0;
   int64_t p50_ns = 0, p90_ns = 0, p99_ns = 0, max_ns = 0;
   int64_t cpu_ns = 0;

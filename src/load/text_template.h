@@ -1,4 +1,4 @@
-// TextTemplate: a body or a path with places that differ from request to request.
+// TextTemplate: a body or a path with placeholders that differ from request to request.
 //
 //   {{seq}}              0, 1, 2, …: the request's number, unique in a run
 //   {{random}}           0 … 4294967295      {{random:1-100}}   1 … 100
@@ -6,8 +6,8 @@
 //   {{letters:8}}        eight random small letters (at most 1,000,000)
 //   {{time}}             Unix time in milliseconds
 //
-// Compiled once, rendered per request. A name it does not know is an Error, not sent as it stands.
-// Threads: rendering is const; the random source is the caller's.
+// Compiled once, rendered per request. An unknown placeholder is an Error. Threads: rendering is
+// const; the random source is the caller's.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class TextTemplate {
  public:
   TextTemplate() = default;
   static Result<TextTemplate> compile(std::string_view text);
-  // No places: the bytes as they are.
+  // No placeholders: the bytes unchanged.
   static TextTemplate literal(std::string bytes);
 
   bool fixed() const { return pieces_.empty(); }

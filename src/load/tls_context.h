@@ -1,4 +1,4 @@
-// TlsContext: what TLS connections of a run have in common: trust, ALPN, and sessions to resume.
+// TlsContext: what the TLS connections of a run share: trust, ALPN, and sessions to resume.
 //
 // Certificates are checked against the system's store or the given file, and against the host's
 // name, unless told not to. Threads: one context may serve several workers (OpenSSL counts
@@ -16,7 +16,7 @@ struct ssl_st;
 namespace assay::load {
 
 struct TlsOptions {
-  bool insecure = false;   // any certificate will do
+  bool insecure = false;   // accept any certificate
   std::string trust_file;  // PEM; empty: the system's
 };
 

@@ -1,10 +1,10 @@
-// Url: where load goes, as people write it.
+// Url: the address that load is sent to.
 //
 //   http://host[:port][/path]       https://…
 //   grpc://host:port/package.Service/Method      grpcs://…
 //
 // In: text; out: its parts, or an Error that says what is wrong with it. A fragment is dropped.
-// User names and passwords in the address are refused: a header says it better. Pure.
+// User names and passwords in the address are refused: use a header. Pure.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Url {
   std::string host;  // without the brackets of an IPv6 address
   uint16_t port = 0;
   std::string path;       // with its query; "/" at least
-  std::string authority;  // what Host and :authority say
+  std::string authority;  // the value of Host and :authority
 
   std::string text() const;
 };

@@ -27,7 +27,7 @@ int64_t thread_cpu_ns() {
   return time.tv_sec * kNsPerSecond + time.tv_nsec;
 }
 
-// Ready to run and not running, so far; 0 where the kernel does not say.
+// Time in the run queue so far; 0 where the kernel does not provide it.
 int64_t thread_wait_ns() {
   auto text = os::read_text_file("/proc/thread-self/schedstat");
   if (!text) return 0;
@@ -109,7 +109,7 @@ bool Worker::done(TimeNs now) const {
          (taken_ >= budget_ && in_flight_ == 0);
 }
 
-// Until something is to be done even if no event comes.
+// Time until the next action that needs no event.
 int64_t Worker::wait_ns(TimeNs now) const {
   TimeNs until = std::min({plan_.end, next_tick_, next_sweep_});
   if (open_loop() && !with_room_.empty() && taken_ < budget_) {
@@ -131,7 +131,7 @@ std::optional<Ticket> Worker::next(uint32_t connection, TimeNs now) {
   if (open_loop()) {
     ticket.intended = due_time(taken_);
     if (ticket.intended > now) return std::nullopt;
-    // The budget of an open loop is everybody's: who is free takes the next.
+    // In an open loop all connections share one budget: a free connection takes the next request.
   } else if (left != UINT64_MAX) {
     --left;
   }
@@ -162,7 +162,7 @@ void Worker::reopen(TimeNs now) {
   for (Connection* connection : list) connection->open(now);
 }
 
-// Connections take turns, so that load spreads as clients of their own would.
+// Connections take turns, so that the load spreads like that of independent clients.
 void Worker::send_due(TimeNs now) {
   while (!with_room_.empty() && taken_ < budget_ && due_time(taken_) <= now && now < plan_.end) {
     if (kept_up_) tally_.lag.record(now - due_time(taken_));

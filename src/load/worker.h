@@ -1,10 +1,10 @@
 // Worker: one thread of load: an event loop over its connections, and the pace of its requests.
 //
 // Closed loop: a client sends its next request when it has the last answer. Open loop: requests are
-// due at fixed times whatever the answers do; one that finds no free client waits, and its latency
-// counts from when it was due. At every tick the worker hands over a Tally of what happened since
-// the last. Threads: run() is the worker's thread; the hand-over is the caller's to make safe.
-// Failures: none of its own; what goes wrong is in the tallies.
+// due at fixed times, independent of the answers; a request that finds no free client waits, and
+// its latency counts from the time it was due. At every tick the worker delivers a Tally of the
+// time since the last. Threads: run() is the worker's thread; the caller must make the delivery
+// thread-safe. Failures: none of its own; failed requests are in the tallies.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@ struct WorkerPlan {
   uint64_t seed = 0;
 };
 
-// What was open when a worker ended.
+// Requests that were open when a worker ended.
 struct Leftover {
   uint64_t in_flight = 0;  // sent and not answered
   int64_t oldest_ns = 0;   // how long the oldest of them had waited
@@ -84,7 +84,7 @@ class Worker final : private Dispatcher {
   uint64_t budget_ = 0;  // and how many there are to be in all
   uint64_t in_flight_ = 0;
   bool draining_ = false;
-  bool kept_up_ = true;  // at the last look every due request was sent and a client was free
+  bool kept_up_ = true;  // at the last check every due request had been sent and a client was free
   TimeNs next_tick_ = 0, last_tick_ = 0;
   TimeNs next_sweep_ = 0;
   int64_t sweep_ns_ = 0;

@@ -73,7 +73,8 @@ std::string_view RequestRenderer::body(uint64_t seq, std::string& into) {
   if (workload_.protocol != Protocol::grpc) {
     into = body_;
   } else {
-    // The template was tried before the run began; a message that cannot be made is sent empty.
+    // The template was checked before the run began; a message that still cannot be encoded is sent
+    // empty.
     auto message =
         workload_.make_message ? workload_.make_message(body_) : Result<std::string>(body_);
     into = grpc_frame(message ? *message : std::string());

@@ -1,8 +1,8 @@
-// Workload: what every request of a run says; RequestRenderer: one request of it, as bytes.
+// Workload: the content of all requests of a run; RequestRenderer: the bytes of one request.
 //
 // A Workload is made before load starts and only read afterwards, by all workers. A renderer
-// belongs to one worker: it has the random source of the templates. What does not change from
-// request to request is put together once.
+// belongs to one worker: it has the random source of the templates. Parts that do not change from
+// request to request are built once.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ class RequestRenderer {
 
   // A whole HTTP/1.1 request; valid until the next call.
   std::string_view http1(uint64_t seq);
-  // For HTTP/2. `into` is where a path or body that differs is put; what is fixed is not copied.
+  // For HTTP/2. A path or body that differs is written to `into`; fixed parts are not copied.
   std::string_view path(uint64_t seq, std::string& into);
   // Of gRPC with its five-byte prefix. Empty when the request has none.
   std::string_view body(uint64_t seq, std::string& into);

@@ -7,8 +7,8 @@
 namespace assay::run {
 namespace {
 
-// Ids of processes and threads may have gaps (one known, the next put first); this many at most, so
-// that a damaged id cannot claim the memory.
+// Ids of processes and threads may have gaps (a later id may be put first); at most this many, so
+// that a damaged id cannot claim all memory.
 constexpr uint64_t kMaxIdGap = 1024;
 constexpr size_t kMaxInlineDepth = 4096;
 
@@ -243,7 +243,7 @@ Result<void> load_series(const Database& database, Contents& out) {
                       });
 }
 
-// Runs of the first days have no such table.
+// The oldest runs lack this table.
 Result<void> load_data_names(const Database& database, Contents& out) {
   auto there = database.query_int(
       "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'data_name' AND sql NOT "
@@ -262,7 +262,7 @@ bool has_rows(const Database& database, const char* query) {
   return found && *found != 0;
 }
 
-// Nor have they this.
+// They lack this table, too.
 Result<void> load_heap_sums(const Database& database, Contents& out) {
   bool there = has_rows(database,
                         "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = "
@@ -281,7 +281,7 @@ Result<void> load_heap_sums(const Database& database, Contents& out) {
         for (int64_t* value : {&sum.live_bytes, &sum.live_objects, &sum.bytes, &sum.objects}) {
           *value = row.i64(column++);
           if (*value < 0 || *value > most) return row.refuse();
-          most -= *value;  // whoever adds them up need not fear an overflow
+          most -= *value;  // so that their sum cannot overflow
         }
         sum.rate_bytes = row.i64(column);
         if (sum.rate_bytes < 0) return row.refuse();
@@ -293,7 +293,7 @@ Result<void> load_heap_sums(const Database& database, Contents& out) {
   return done;
 }
 
-// Nor have they these.
+// They lack these tables, too.
 Result<void> load_heap(const Database& database, Contents& out) {
   auto there = database.query_int(
       "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('heap_snapshot', "

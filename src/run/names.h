@@ -1,5 +1,4 @@
-// Names for people: what a frame, a stack or a kind of descriptor is called. Pure functions of a
-// run.
+// Names for people: of a frame, a stack or a kind of descriptor. Pure functions of a run.
 #pragma once
 
 #include <string>
@@ -17,8 +16,8 @@ std::string frame_name(const Contents& contents, model::FrameId frame);
 // "root;…;leaf" with inlined functions; "" for the empty stack. A ';' inside a name becomes ':'.
 std::string stack_text(const Contents& contents, model::StackId stack);
 
-// Who wanted the memory: the innermost function that is neither one that allocates nor, as long as
-// something else follows, the standard library's plumbing. "" for the empty stack.
+// The function that needed the memory: the innermost one that is neither an allocation function
+// nor, if there is any other, an internal function of the standard library. "" for the empty stack.
 std::string allocation_site(const Contents& contents, model::StackId stack);
 
 std::string_view fd_kind_name(model::FdKind kind);  // "socket_stream"; "" for none

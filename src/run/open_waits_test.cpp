@@ -28,7 +28,7 @@ class OpenWaits : public testing::Test {
     add_fixture_tables(*writer_);
   }
   void flush(TimeNs until) { ASSERT_TRUE(writer_->flush(until)); }
-  // As after a kill: the file is let go of without finish().
+  // As after a kill: the file is closed without finish().
   std::vector<model::Wait> waits() {
     writer_.reset();
     std::vector<model::Wait> rows;
@@ -49,7 +49,7 @@ class OpenWaits : public testing::Test {
 TEST_F(OpenWaits, LastUntilTheLastFlush) {
   writer_->put_open_waits({wait_of(1, kAt, 100, true)});
   flush(kAt + 500);
-  flush(kAt + 900);  // nothing new was said: still open
+  flush(kAt + 900);  // no new waits were given: still open
   auto rows = waits();
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].duration_ns, 900);

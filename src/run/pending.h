@@ -1,4 +1,5 @@
-// Pending: what a Writer has taken in since its last flush. A plain value, guarded by its owner.
+// Pending: the data that a Writer has received since its last flush. A plain value, guarded by its
+// owner.
 #pragma once
 
 #include <optional>
@@ -51,9 +52,9 @@ struct Pending {
   std::vector<model::DataName> data_names;
   std::vector<SourceLine> source_lines;
 
-  // What it takes in a file, roughly; never less.
+  // Its size in a file, roughly; never less.
   int64_t bytes_at_most() const;
-  // Empties it and keeps the memory, unless a burst made it large.
+  // Empties it and keeps the memory, unless it has grown large.
   void clear();
 };
 

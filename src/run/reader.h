@@ -1,4 +1,4 @@
-// Reader: opens a run file and gives its nouns back.
+// Reader: opens a run file and reads it back.
 //
 // The small tables are loaded whole at open(); samples and waits are streamed block by block, so a
 // large run needs no more memory than its largest block and its stack tree.
@@ -57,7 +57,7 @@ struct Contents {
   bool heap_imported = false;  // then there are sums instead of allocations
   bool has_time = false;       // there are samples or waits
 
-  // A heap profile, taken or imported, and nothing of time.
+  // A heap profile, recorded or imported, without samples and waits.
   bool is_heap_alone() const { return info.backend == "heap" || (heap_imported && !has_time); }
 };
 
@@ -78,7 +78,7 @@ class Reader {
   // Another reader of the same run, for another thread: it shares contents() and streams by itself.
   // Null: this reader has none.
   virtual Result<std::unique_ptr<Reader>> twin() const { return nullptr; }
-  // Samples and waits, by what the blocks say of themselves.
+  // The number of samples and waits, from the totals of the blocks.
   virtual Result<uint64_t> row_count() const = 0;
   virtual Result<void> for_each_sample(
       const TimeRange& range, const std::function<void(const model::Sample&)>& visit) const = 0;

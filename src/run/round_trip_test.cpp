@@ -1,4 +1,4 @@
-// What a Writer takes in, a Reader gives back.
+// A Reader returns what a Writer was given.
 #include <algorithm>
 #include <thread>
 #include <tuple>
@@ -348,7 +348,7 @@ TEST(Writer, RefusesIdsThatDoNotAscend) {
   EXPECT_THAT(flushed.error().what, testing::HasSubstr("frame 12 was added where 10 was due"));
   EXPECT_FALSE((*writer)->flush(3));
   EXPECT_FALSE((*writer)->finish(fixture_info()));
-  // The failed writer still exists, and does not stand in the way.
+  // The failed writer still exists, and does not block the new one.
   auto reader = open_or_die(scratch.file("a.assay"));
   ASSERT_TRUE(reader);
   EXPECT_EQ(reader->contents().frames.size(), 10u);

@@ -1,4 +1,4 @@
-// What the tests of this room share: a scratch directory and a small run with one of everything.
+// Shared by the tests of this room: a scratch directory and a small run with one of everything.
 #pragma once
 
 #include <cstdlib>
@@ -18,7 +18,7 @@ namespace assay::run {
 class ScratchDirectory {
  public:
   ScratchDirectory() {
-    // Memory where there is some: thousands of damaged copies are written.
+    // A memory file system where there is one: thousands of damaged copies are written.
     std::string pattern = "/dev/shm/assay-test-XXXXXX";
     if (::mkdtemp(pattern.data()) == nullptr) {
       pattern = (std::filesystem::temp_directory_path() / "assay-test-XXXXXX").string();

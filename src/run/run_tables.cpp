@@ -9,7 +9,7 @@
 namespace assay::run {
 namespace {
 
-// What broke the Writer's contract; the run would be unreadable, so it must not be written.
+// The violation of the Writer's contract; the run would be unreadable, so it must not be written.
 std::unexpected<Error> out_of_order(const Database& database, const char* what, uint32_t id,
                                     size_t expected) {
   return fail("{}: internal error: {} {} was added where {} was due", database.path(), what, id,

@@ -1,9 +1,9 @@
-// RunTables: puts what is pending into the tables of an open run, inside the caller's transaction.
+// RunTables: writes pending data into the tables of an open run, inside the caller's transaction.
 //
-// Remembers only what later rows need: how many ids there are, whose each thread is, which names
-// are interned. Not thread-safe. Failures: SQLite's; and ids that do not ascend, which would make a
-// file that cannot be read. Samples and waits that refer to an unknown thread or stack, or whose
-// times are impossible, are left out, counted as a loss and noted in the run.
+// It keeps only what later rows need: the number of ids, the process of each thread, the interned
+// names. Not thread-safe. Failures: SQLite's; and ids that do not ascend, which would make a file
+// that cannot be read. Samples and waits that refer to an unknown thread or stack, or whose times
+// are impossible, are left out, counted as a loss and noted in the run.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,10 @@ class RunTables {
   explicit RunTables(const Database& database) : database_(database) {}
 
   Result<void> prepare();
-  // `until`: what is open then is stored as lasting until then.
+  // `until`: waits that are open at this time are stored with this end.
   Result<void> write(Pending& pending, TimeNs until);
   Result<void> write_info(const model::RunInfo& info);
-  void release() { sql_ = {}; }  // lets go of the database; nothing else may be called after it
+  void release() { sql_ = {}; }  // releases the database; nothing else may be called after it
 
  private:
   Result<void> write_people(const Pending& pending);   // facts, notes, losses, text

@@ -18,14 +18,14 @@
 namespace assay::run {
 namespace {
 
-// While a capture runs it is alone with its file (EXCLUSIVE), so that no reader can hold it up; the
-// rollback journal makes kill -9 harmless without fsync, since a killed process's writes survive
-// it.
+// While a capture runs, no other program may open its file (EXCLUSIVE), so that no reader can delay
+// it; the rollback journal makes kill -9 harmless without fsync, since the writes of a killed
+// process survive.
 constexpr const char* kWriterPragmas =
     "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = OFF;"
     "PRAGMA temp_store = MEMORY; BEGIN EXCLUSIVE; COMMIT;";
 
-// Nobody sees a draft before it is whole.
+// No other program sees a draft before it is complete.
 constexpr const char* kDraftPragmas =
     "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
     "PRAGMA temp_store = MEMORY; BEGIN";
@@ -157,7 +157,8 @@ class FileWriter : public Writer {
   }
 
  private:
-  // After a failure or finish() nothing can be kept, so nothing is taken in: memory stays bounded.
+  // After a failure or finish() data cannot be written, so they are not accepted: memory stays
+  // bounded.
   template <class Add>
   void with_pending(const Add& add) {
     std::lock_guard lock(mutex_);
@@ -217,7 +218,7 @@ class FileWriter : public Writer {
     error.what += "; the run holds what was committed before and takes no more";
   }
 
-  // An empty journal is of no use to anyone; one with contents is needed to open the run.
+  // An empty journal is useless; one with contents is needed to open the run.
   void close_file() {
     tables_.release();
     if (database_.handle() == nullptr) return;
@@ -227,8 +228,8 @@ class FileWriter : public Writer {
     if (std::filesystem::file_size(journal, missing) == 0 && !missing) ::unlink(journal.c_str());
   }
 
-  // Packed beside and renamed, so it is there as it was or packed; a run that cannot be packed is
-  // as good.
+  // Packed beside its place and renamed, so the run is always complete, packed or not; a run that
+  // cannot be packed is just as valid.
   void pack_if_small() {
     auto pages = database_.query_int("PRAGMA page_count");
     auto page_bytes = database_.query_int("PRAGMA page_size");

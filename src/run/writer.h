@@ -1,11 +1,11 @@
-// Writer: makes a run file while the capture runs.
+// Writer: writes a run file while the capture runs.
 //
-// In come the nouns of model/ from a session; out goes one SQLite file (docs/run-format.md). Memory
-// is bounded: samples and waits are buffered as columns and leave with every flush(). Threads:
-// add_* and set_* may be called from any thread and only buffer (one mutex, no I/O). flush() and
-// finish() do the I/O and are called by one thread at a time. Failures: a full disk or an I/O error
-// is returned by flush()/finish(); everything committed by earlier flushes stays readable. After
-// kill -9 the file opens with what the last flush committed.
+// In: values of model/ from a session. Out: one SQLite file (docs/run-format.md). Memory is
+// bounded: samples and waits are buffered and written at every flush(). Threads: add_* and set_*
+// may be called from any thread and only buffer (one mutex, no I/O). flush() and finish() do the
+// I/O and are called by one thread at a time. Failures: a full disk or an I/O error is returned by
+// flush()/finish(); everything committed by earlier flushes stays readable. After kill -9 the file
+// opens with what the last flush committed.
 #pragma once
 
 #include <memory>
@@ -33,11 +33,11 @@ class Writer {
   // Fails when the path exists (unless overwrite) or cannot be written.
   static Result<std::unique_ptr<Writer>> create(const std::string& path, const model::RunInfo& info,
                                                 bool overwrite);
-  // For who moves the file into its place when it is finished: it is made with the first flush, has
-  // no journal, and is not made durable. What a failure or a crash leaves of it is of no use.
+  // For a caller that moves the file to its final path when it is finished: the file is created at
+  // the first flush, has no journal, and is not synced. After a failure or a crash it is useless.
   static Result<std::unique_ptr<Writer>> create_draft(const std::string& path,
                                                       const model::RunInfo& info);
-  // Whether create() may succeed; makes nothing. For asking before anything costly is begun.
+  // Whether create() would succeed; creates nothing. For checking before expensive work begins.
   static Result<void> check(const std::string& path, bool overwrite);
   virtual ~Writer() = default;
 
@@ -57,8 +57,8 @@ class Writer {
   virtual void put_locations(model::FrameId id, std::span<const model::Location> locations) = 0;
   virtual void add_sample(const model::Sample& sample) = 0;
   virtual void add_wait(const model::Wait& wait) = 0;
-  // The waits that are still open, as they stand: each call replaces the last. They keep a run that
-  // is cut off from taking a blocked thread for a running one; finish() drops them.
+  // The waits that are still open: each call replaces the last. With them, a blocked thread does
+  // not look like a running one in a run that is cut off; finish() removes them.
   virtual void put_open_waits(std::vector<model::Wait> waits) = 0;
   // Sampled allocations, numbered in the order they come, and the ends of earlier ones. Writers
   // that keep no heap ignore them.
@@ -69,18 +69,18 @@ class Writer {
   virtual void add_series(const model::Series& series) = 0;
   virtual void add_point(const model::Point& point) = 0;
   virtual void add_loss(const model::Loss& loss) = 0;
-  // The name of what a wait's address (a lock's) lies in; replaces.
+  // The name of the object at a wait's address (a lock); replaces.
   virtual void put_data_name(const model::DataName& name) = 0;
   // Source text around hot lines: (file, line, text). Kept so that a run can be read elsewhere.
   virtual void put_source_line(const std::string& file, uint32_t line, const std::string& text) = 0;
 
-  // Whether so much is buffered that it should be flushed before its time. From any thread.
+  // Whether so much is buffered that it should be flushed early. From any thread.
   virtual bool is_filling() const = 0;
   // Commits everything buffered; called about once a second with the time up to which it is
   // complete.
   virtual Result<void> flush(TimeNs complete_until_ns) = 0;
-  // Flushes, marks the run finished and makes the file durable (but for drafts). Nothing may be
-  // added afterwards.
+  // Flushes, marks the run finished and syncs the file (except drafts). Nothing may be added
+  // afterwards.
   virtual Result<void> finish(const model::RunInfo& info) = 0;
 };
 

@@ -17,7 +17,7 @@ uint32_t GrpcAnswer::feed(std::string_view bytes) {
       auto byte = static_cast<uint8_t>(bytes.front());
       bytes.remove_prefix(1);
       if (prefix_size_ == 0) {
-        bad_ = byte > 1;  // compressed or not; nothing else is defined
+        bad_ = byte > 1;  // 0 uncompressed, 1 compressed; other values are not defined
       } else {
         length_ = length_ << 8 | byte;
       }

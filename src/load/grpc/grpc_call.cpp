@@ -40,7 +40,7 @@ class Call {
   }
 
  private:
-  // A server that is starting may do better a moment later; one that answers "no" will not.
+  // A server that is starting may succeed a moment later; a server that refuses will refuse again.
   static std::unexpected<Error> not_reached(std::string what) {
     return fail_with_remedy(std::move(what), "", ENOTCONN);
   }
@@ -95,7 +95,7 @@ class Call {
                                     nullptr) > 0;
   }
 
-  // Sends what is to be sent, then takes what comes.
+  // Sends the request, then reads the answer.
   Result<void> exchange() {
     const uint8_t* data = nullptr;
     ssize_t size = 0;

@@ -1,5 +1,5 @@
 // grpc_call(): one gRPC call, from a message to its answers, blocking. For the few calls before
-// load starts (reflection); load itself does not go this way.
+// load starts (reflection); load itself does not use it.
 //
 // In: where, which method, one encoded message. Out: the messages of the answer, or an Error with
 // the gRPC status as its code. Bounded in time and in bytes.

@@ -16,7 +16,7 @@ namespace {
 
 namespace pb = google::protobuf;
 
-// Remembers the first complaint of protobuf's parsers, with its place.
+// Keeps the first error of protobuf's parsers, with its position.
 class FirstComplaint final : public pb::compiler::MultiFileErrorCollector,
                              public pb::DescriptorPool::ErrorCollector {
  public:
@@ -48,7 +48,7 @@ std::string known_services(const std::vector<const pb::FileDescriptor*>& files) 
 
 class Schema final : public MessageSchema {
  public:
-  // The importer's trees; a pool of descriptors keeps itself.
+  // Only for the importer's trees; a pool of descriptors owns itself.
   pb::compiler::DiskSourceTree tree;
   FirstComplaint complaint;
   std::unique_ptr<pb::compiler::Importer> importer;
@@ -153,7 +153,8 @@ Result<std::shared_ptr<MessageSchema>> MessageSchema::from_descriptors(
   }
   auto schema = std::make_shared<Schema>();
   schema->pool = std::make_unique<pb::DescriptorPool>();
-  // A file can be built when all its imports are; a round that builds none means that one is amiss.
+  // A file can be built when all its imports are built; a round that builds none means that an
+  // import is missing.
   for (bool built = true; built && !waiting.empty();) {
     built = false;
     for (auto it = waiting.begin(); it != waiting.end();) {

@@ -1,8 +1,8 @@
 // MessageSchema: the request message of one gRPC method, made from JSON.
 //
-// In: .proto files, or the file descriptors that a server's reflection gave; the method as in the
-// URL's path ("/package.Service/Method"). Out: encoded messages. Threads: encode() from any number
-// at once. Failures: files that do not parse, a service or method that is not there, JSON that does
+// In: .proto files, or the file descriptors from a server's reflection; the method as in the URL's
+// path ("/package.Service/Method"). Out: encoded messages. Threads: encode() from any number at
+// once. Failures: files that do not parse, a service or method that is not there, JSON that does
 // not fit the message; each says which.
 #pragma once
 
@@ -19,7 +19,7 @@ struct MethodName {
   std::string service;  // "package.Service"
   std::string method;
 };
-// Of "/package.Service/Method", as parse_url() lets through.
+// From "/package.Service/Method", as parse_url() accepts it.
 MethodName split_method(std::string_view path);
 
 class MessageSchema {

@@ -1,4 +1,4 @@
-// reflect(): asks a gRPC server what its methods take (grpc.reflection.v1, or v1alpha).
+// reflect(): asks a gRPC server for its message types (grpc.reflection.v1, or v1alpha).
 //
 // In: a peer and a service's name. Out: the service's file descriptors and all they import.
 // Blocking. Failures: a server without reflection, or without that service; both say what to do.

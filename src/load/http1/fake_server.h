@@ -1,5 +1,5 @@
-// FakeServer: a server in the test's own process that does to each connection what the test says.
-// Test support only.
+// FakeServer: a server in the test's own process; the test supplies what it does with each
+// connection. Test support only.
 #pragma once
 
 #include <atomic>

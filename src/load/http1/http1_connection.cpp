@@ -28,7 +28,7 @@ void Http1Connection::finish(const Outcome& outcome, TimeNs now) {
 }
 
 void Http1Connection::on_bytes(std::string_view bytes, TimeNs now) {
-  if (!busy_) return lose({OutcomeKind::protocol, 0}, now);  // nothing was asked
+  if (!busy_) return lose({OutcomeKind::protocol, 0}, now);  // no request is open
   switch (response_.feed(bytes)) {
     case Http1Response::Step::more:
       return;
@@ -40,7 +40,8 @@ void Http1Connection::on_bytes(std::string_view bytes, TimeNs now) {
   }
   mark_useful();
   finish(http_outcome(response_.status()), now);
-  // An answer that came before its request was out, or that more follows, ends the conversation.
+  // The connection is closed when an answer came before its request was sent, or when more bytes
+  // follow it.
   if (!bytes.empty()) note_fault("bytes follow an answer that was complete");
   bool usable = response_.keep_alive() && !write_blocked() && bytes.empty();
   if (!usable) return lose({OutcomeKind::closed, 0}, now);

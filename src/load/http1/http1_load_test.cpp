@@ -1,4 +1,4 @@
-// HTTP/1 load against servers that behave, and servers that do not: each an honest count.
+// HTTP/1 load against correct and faulty servers: every request is counted correctly.
 #include <gtest/gtest.h>
 
 #include "load/http1/fake_server.h"
@@ -72,7 +72,7 @@ TEST(Http1Load, ClosedLoopSendsWhatWasAsked) {
   EXPECT_EQ(result.total.failed, 0U);
   EXPECT_EQ(result.total.latency.count(), 6U);
   EXPECT_GT(result.throughput(), 0);
-  EXPECT_EQ(server.connections(), 3);  // two clients, and the look whether somebody is there
+  EXPECT_EQ(server.connections(), 3);  // two clients, and the check that the server is there
   auto heads = server.heads();
   ASSERT_EQ(heads.size(), 6U);
   std::set<std::string> paths;
@@ -199,7 +199,8 @@ TEST(Http1Load, AServerThatGoesAwayMeanwhile) {
 }
 
 // The server answers one request every 20 ms, on one connection; 100 a second are due. A generator
-// that waited for answers would see 20 ms; counted from when they were due they wait ever longer.
+// that waited for answers would see 20 ms; counted from the time they were due, they wait longer
+// and longer.
 TEST(Http1Load, OpenLoopCountsFromWhenRequestsWereDue) {
   FakeServer server([&](int fd, int) {
     std::string head;

@@ -110,7 +110,7 @@ Http1Response::Step Http1Response::take_head(std::string_view& bytes) {
   if (end == head_.npos) {
     bytes.remove_prefix(taken);
     if (!kStatusLineStart.starts_with(std::string_view(head_).substr(0, kStatusLineStart.size()))) {
-      set_bad(kNoStatusLine);  // no need to wait for more of what is not HTTP
+      set_bad(kNoStatusLine);  // not HTTP: do not wait for more
       return Step::bad;
     }
     if (head_.size() <= kMaxHeadBytes) return Step::more;
@@ -152,7 +152,7 @@ bool Http1Response::parse_status_line(std::string_view line) {
   return status_ >= 100 && (line.size() == 12 || line[12] == ' ');
 }
 
-// Only three headers say where an answer ends; the others are passed over by their first letter.
+// Only three headers decide where an answer ends; the others are skipped by their first letter.
 bool Http1Response::parse_header(std::string_view line) {
   char first = lower(line.front());
   if (first != 'c' && first != 't') return true;

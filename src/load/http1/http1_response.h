@@ -18,9 +18,10 @@ class Http1Response {
 
   enum class Step : uint8_t { more, done, bad };
 
-  // Before each answer. An answer to HEAD has no body whatever it says.
+  // Before each answer. An answer to HEAD has no body, whatever its headers say.
   void begin(bool to_head);
-  // Takes from the front of `bytes` and removes what it took. `done`: the rest is not ours.
+  // Takes from the front of `bytes` and removes what it took. `done`: the rest does not belong to
+  // this answer.
   Step feed(std::string_view& bytes);
   // The peer closed: done when the body was to last until then, bad otherwise.
   Step end_of_stream();

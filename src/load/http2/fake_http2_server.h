@@ -20,7 +20,7 @@ struct FakeAnswer {
   bool silent = false;         // never answers
   uint32_t reset = 0;          // RST_STREAM with this code instead
   bool goaway_before = false;  // GOAWAY naming the streams before this one; it is not answered
-  bool goaway_after = false;   // answers, and lets no more come
+  bool goaway_after = false;   // answers, then accepts no more streams
 };
 
 class FakeHttp2Server {
@@ -68,12 +68,12 @@ class FakeHttp2Server {
       bytes.clear();
     }
     nghttp2_session_del(conversation.session);
-    // As servers do: closing with unread bytes would reset the connection and lose what was said.
+    // As servers do: closing with unread bytes would reset the connection and lose the answer.
     ::shutdown(fd, SHUT_WR);
     server_.wait_for_stop_or_close(fd);
   }
 
-  // False when nothing is left to say or hear.
+  // False when there is nothing left to send or receive.
   static bool write_frames(int fd, nghttp2_session* session) {
     const uint8_t* data = nullptr;
     ssize_t size = 0;

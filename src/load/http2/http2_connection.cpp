@@ -14,7 +14,7 @@ uint8_t* bytes_of(std::string_view text) {
 }
 
 nghttp2_nv pair_of(std::string_view name, std::string_view value) {
-  // What they point at outlives the session, so nghttp2 need not copy.
+  // The bytes outlive the session, so nghttp2 need not copy them.
   return {bytes_of(name), bytes_of(value), name.size(), value.size(),
           NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE};
 }
@@ -71,7 +71,7 @@ struct Http2Events {
     return 0;
   }
 
-  // nghttp2 gives the connection up by itself when the peer breaks the protocol.
+  // nghttp2 closes the connection by itself when the peer violates the protocol.
   static int sent(nghttp2_session*, const nghttp2_frame* frame, void* user) {
     if (frame->hd.type != NGHTTP2_GOAWAY || frame->goaway.error_code == NGHTTP2_NO_ERROR) return 0;
     auto* connection = static_cast<Http2Connection*>(user);
@@ -234,7 +234,7 @@ void Http2Connection::write_frames(TimeNs now) {
     if (frames_.empty()) break;
     send(frames_, now);
   }
-  // Nothing is in flight on a connection that takes nothing new: on to the next.
+  // No request is in flight and the connection accepts no new ones: open the next connection.
   if (is_open() && going_away_ && idle_.size() + to_resend_ == all_.size()) {
     lose({OutcomeKind::closed, 0}, now);
   }

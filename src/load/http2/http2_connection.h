@@ -1,7 +1,7 @@
 // Http2Connection: an HTTP/2 connection with a client per stream, for HTTP/2 and for gRPC.
 //
-// Framing, header compression and flow control are nghttp2's; the socket is ours. In the clear it
-// speaks HTTP/2 at once (prior knowledge). A request that the server refused unprocessed (GOAWAY,
+// nghttp2 does framing, header compression and flow control; the socket is ours. Without TLS it
+// uses HTTP/2 at once (prior knowledge). A request that the server refused unprocessed (GOAWAY,
 // REFUSED_STREAM) is sent again on the next connection and keeps its intended time. See Connection.
 #pragma once
 
@@ -36,7 +36,7 @@ class Http2Connection final : public Connection {
     int32_t stream = -1;  // -1: no request
     Ticket ticket;
     TimeNs sent_at = 0;
-    bool resend = false;  // refused unseen: the same request goes out again
+    bool resend = false;  // refused without processing: the same request is sent again
     int status = 0;
     bool ended = false;  // the answer was complete
     uint64_t body_sent = 0;
@@ -68,8 +68,8 @@ class Http2Connection final : public Connection {
   uint64_t busy_ = 0;
   size_t to_resend_ = 0;  // clients whose request waits for the next connection
   bool going_away_ = false;
-  bool broken_ = false;  // by the peer, against the protocol
-  bool heard_ = false;   // something came on this connection
+  bool broken_ = false;  // the peer violated the protocol
+  bool heard_ = false;   // bytes were received on this connection
   TimeNs now_ = 0;       // of the bytes being handled, for nghttp2's callbacks
   std::string frames_;
   std::vector<nghttp2_nv> headers_;

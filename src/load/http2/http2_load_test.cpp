@@ -1,4 +1,4 @@
-// HTTP/2 and gRPC load against servers that behave, and servers that do not.
+// HTTP/2 and gRPC load against correct and faulty servers.
 #include <set>
 
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ TEST(Http2Load, ClosedLoopOverStreams) {
   EXPECT_EQ(paths.size(), kAll);
   EXPECT_EQ(bodies.size(), kAll);
   EXPECT_EQ(bodies.begin()->size(), std::string("n=0").size() + 40'000);
-  EXPECT_EQ(server.connections(), 3);  // two, and the look whether somebody is there
+  EXPECT_EQ(server.connections(), 3);  // two, and the check that the server is there
 }
 
 TEST(Http2Load, Statuses) {

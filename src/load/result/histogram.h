@@ -1,10 +1,10 @@
 // Histogram: durations counted in logarithmic buckets, so that every quantile is within 1 % of the
-// truth whatever the range, in a fixed 58 kB.
+// truth for any range of values, in a fixed 58 kB.
 //
 // A value below 128 ns has a bucket of its own; above, every power of two is cut into 128 buckets
-// of equal width, and a bucket answers with its middle: at most 1/256 (0.4 %) off. The largest and
-// the smallest value are kept as they are. Threads: one writer; copies are values. Failures: none;
-// negative durations count as 0.
+// of equal width, and a bucket stands for its middle: an error of at most 1/256 (0.4 %). The
+// largest and the smallest value are kept exactly. Threads: one writer; copies are values.
+// Failures: none; negative durations count as 0.
 #pragma once
 
 #include <array>
@@ -46,7 +46,7 @@ class Histogram {
   // The value that a share of all values does not exceed; 0 when there are none.
   int64_t quantile_ns(double share) const;
 
-  // For sending a histogram elsewhere: every bucket that is not empty, and back.
+  // For sending a histogram to another process: every bucket that is not empty, and back.
   void for_each_bucket(const std::function<void(uint32_t, uint64_t)>& visit) const;
   void add_bucket(uint32_t bucket, uint64_t count);  // a bucket out of range is ignored
   void set_max(int64_t max_ns);  // after add_bucket: the largest value as it was

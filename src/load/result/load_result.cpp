@@ -6,7 +6,7 @@
 namespace assay::load {
 namespace {
 
-constexpr double kBusyShare = 0.9;  // of one CPU: there is no more to give
+constexpr double kBusyShare = 0.9;  // of one CPU: the thread cannot do more
 constexpr int64_t kLateNs =
     10 * kNsPerMs;                  // a tenth of a second's requests at 99 % later than this
 constexpr uint64_t kFewSends = 20;  // too few to judge lateness by

@@ -1,5 +1,5 @@
-// Outcome: how one request ended. Kinds are what a person asks first ("refused? timed out? 5xx?");
-// the code tells more: the HTTP status, the gRPC status, errno, an HTTP/2 error code.
+// Outcome: how one request ended. The kind says it roughly (refused, timed out, 5xx, …); the code
+// says it exactly: the HTTP status, the gRPC status, errno, an HTTP/2 error code.
 #pragma once
 
 #include <compare>
@@ -33,12 +33,13 @@ struct Outcome {
   bool ok() const { return kind == OutcomeKind::ok; }
 };
 
-// The server will answer this request so the next time, too: there is no such path or method, or
-// it may not be called like this.
+// The server will give the same answer next time: the path or method does not exist, or may not be
+// called like this.
 bool refuses_request(const Outcome& outcome);
-// The server is there, if not well: an error of its own, not one of the way to it.
+// The server was reached and answered with an error of its own; the connection works.
 bool is_an_answer(const Outcome& outcome);
-// Of generate()'s errors: nobody was there (yet). The others do not go away by waiting.
+// An error of generate() that may go away: the server cannot be reached (yet). Waiting does not
+// help against the others.
 bool could_not_reach(const Error& error);
 
 Outcome http_outcome(int status);

@@ -82,7 +82,7 @@ std::string result_json(const LoadResult& result) {
               {"saturated", !saturated.empty()},
               {"why", saturated}}},
             {"series", series_json(result)}};
-  // Words from the peer (faults) need not be UTF-8.
+  // Text from the peer (faults) may be invalid UTF-8.
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -46,7 +46,7 @@ void add_errors(const LoadResult& result, std::string& out) {
 
 void add_series(const LoadResult& result, std::string& out) {
   if (result.series.size() < 2) return;
-  // Long runs are shown by the group, so that the table stays a glance.
+  // Rows of long runs are grouped, so that the table stays short.
   size_t step = (result.series.size() + kMostSeconds - 1) / kMostSeconds;
   out += "\n     second    requests/s    errors       p50       p99       max\n";
   for (size_t i = 0; i < result.series.size(); i += step) {

@@ -1,8 +1,9 @@
-// Tally: what happened in one stretch of load, and the sum of several.
+// Tally: counts and latencies of one interval of load, and the sum of several.
 //
-// A worker counts into one and hands it over at every tick; the generator adds them up. Latency is
-// that of requests that succeeded, and of those that timed out with the time they had waited;
-// answers that say no are quick on many servers and would flatter it. A value; no threads.
+// A worker counts into a Tally and passes it on at every tick; the generator adds them up. Latency
+// is that of requests that succeeded, and of those that timed out with the time they had waited;
+// error answers are left out, because many servers send them quickly and they would make latency
+// look better. A value; no threads.
 #pragma once
 
 #include <map>
@@ -20,12 +21,12 @@ struct Tally {
   uint64_t messages = 0;  // of gRPC answers
   uint64_t bytes_in = 0;  // as they came from the socket, headers and framing included
   uint64_t connects = 0;  // connections made
-  uint64_t retried = 0;   // requests that the server refused unseen (GOAWAY), sent again
+  uint64_t retried = 0;  // requests that the server refused without processing (GOAWAY), sent again
   std::map<Outcome, uint64_t> errors;
   std::string first_protocol_fault;  // in words
   Histogram latency;
-  Histogram lag;       // open loop: how late the generator itself sent, a connection being free
-  int64_t cpu_ns = 0;  // of the worker threads
+  Histogram lag;  // open loop: how late the generator itself sent although a connection was free
+  int64_t cpu_ns = 0;                               // of the worker threads
   int64_t cpu_wait_ns = 0;                          // ready to run and not running
   int64_t busiest_cpu_ns = 0, busiest_wait_ns = 0;  // of the busiest worker
 

@@ -1,4 +1,4 @@
-// TickLine: what a load process tells the recorder that started it, one line at a time.
+// TickLine: one line that a load process sends to the recorder that started it.
 //
 //   plan closed 8 1 0                     mode, connections, streams, rate
 //   tick END_NS OK FAILED CPU_NS WAIT_NS MAX_NS  bucket:count … Lbucket:count …

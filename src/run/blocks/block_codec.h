@@ -1,11 +1,11 @@
 // The block codec: rows of samples, waits or heap events to compressed columns and back.
 //
-// Written by hand because no kept library stores sorted, correlated rows at 5–8 bytes each for
+// Written by hand because no available library stores sorted, correlated rows at 5–8 bytes each for
 // ~100 ns of encoding: rows sorted by thread become delta-varint columns and small dictionaries
-// (docs/run-format.md has every byte), and zstd with its content checksum does the rest.
-// In: rows sorted by thread, then time. Out: the blob and its totals; decoding gives the same rows
-// in the same order. Threads: one BlockEncoder or BlockDecoder belongs to one thread at a time.
-// Failures: decoding trusts nothing: any byte sequence gives rows that hold together, or an Error.
+// (docs/run-format.md has every byte), and zstd with its content checksum does the rest. In: rows
+// sorted by thread, then time. Out: the blob and its totals; decoding gives the same rows in the
+// same order. Threads: one BlockEncoder or BlockDecoder belongs to one thread at a time. Failures:
+// decoding checks everything: any byte sequence gives consistent rows or an Error.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ namespace assay::run {
 inline constexpr size_t kMaxBlockRows = size_t{1} << 17;
 inline constexpr size_t kMaxRawBlockBytes = size_t{16} << 20;
 
-// What stands beside a blob in its table row; recomputed and compared when the blob is decoded.
+// The totals beside a blob in its table row; recomputed and compared when the blob is decoded.
 struct SampleTotals {
   TimeNs begin_ns = 0;  // first sample's time
   TimeNs end_ns = 0;    // last sample's time
@@ -44,7 +44,7 @@ struct WaitTotals {
   bool operator==(const WaitTotals&) const = default;
 };
 struct HeapAllocTotals {
-  TimeNs begin_ns = 0;  // first and last, as of samples
+  TimeNs begin_ns = 0;  // first and last time, as for samples
   TimeNs end_ns = 0;
   int64_t count = 0;
   int64_t bytes = 0;  // of the sampled allocations themselves, not what they stand for
@@ -104,7 +104,7 @@ class BlockDecoder {
   BlockDecoder(const BlockDecoder&) = delete;
   BlockDecoder& operator=(const BlockDecoder&) = delete;
 
-  // Replaces `rows`. An Error says what does not hold together, without naming the file.
+  // Replaces `rows`. An Error says what is inconsistent, without naming the file.
   Result<void> decode(std::span<const uint8_t> blob, std::vector<model::Sample>& rows);
   Result<void> decode(std::span<const uint8_t> blob, std::vector<model::Wait>& rows);
   Result<void> decode(std::span<const uint8_t> blob, std::vector<model::HeapAlloc>& rows);

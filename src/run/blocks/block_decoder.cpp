@@ -68,7 +68,8 @@ struct RawBlock {
   std::array<PlaneReader, kMaxColumns> columns;  // one number a row
 };
 
-// A block may have fewer columns than are known, down to `fewest_columns`: the rest came later.
+// A block may have fewer columns than this version knows, down to `fewest_columns`: the others were
+// added later.
 Result<RawBlock> open_raw(std::span<const uint8_t> raw, uint8_t kind, size_t fewest_columns,
                           size_t known_columns, uint32_t per_row_columns) {
   ByteReader in(raw);

@@ -10,7 +10,8 @@ namespace {
 
 // Level 3 is slower and no smaller on these columns (bench/run_codec_bench.cpp).
 constexpr int kZstdLevel = 1;
-// A smaller part shares a zstd block with its neighbour; tables of its own would not pay.
+// A smaller part shares a zstd block with its neighbour; separate tables would cost more than they
+// save.
 constexpr size_t kMinZstdBlockBytes = 256;
 
 uint64_t mix(uint64_t value) {
@@ -106,7 +107,7 @@ Result<std::span<const uint8_t>> BlockEncoder::seal(uint8_t kind, size_t rows, T
 }
 
 // zstd is told to end its own blocks where columns and planes end, so that each is coded with its
-// own statistics: that saves 12 % against one call, for nothing.
+// own statistics: that saves 12 % against one call, at no cost.
 Result<std::span<const uint8_t>> BlockEncoder::compress() {
   std::span<const uint8_t> raw = raw_.bytes();
   // Each zstd block has 3 bytes of header and may be stored as it is.

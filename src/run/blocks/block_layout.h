@@ -1,4 +1,4 @@
-// What the two halves of the block codec agree on: column numbers and packed values.
+// What encoder and decoder share: column numbers and packed values.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ enum Column : size_t {
   kOwner,
   kColumnCount
 };
-// The first blocks had no more than these.
+// Blocks of the first version had only these columns.
 inline constexpr size_t kFewestColumns = kWaker + 1;
 inline constexpr uint32_t kPerRowColumns = 1u << kGap | 1u << kDuration | 1u << kRunqueue |
                                            1u << kShapeIndex | 1u << kObjectIndex | 1u << kWaker |

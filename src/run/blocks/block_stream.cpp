@@ -31,7 +31,7 @@ struct Kind<model::Wait> {
   static WaitTotals stored(const Statement& row) {
     return {row.i64(2), row.i64(3), row.i64(4), row.i64(5), row.i64(6)};
   }
-  // Of a wait's waker and lock holder: what does not exist; null when all does.
+  // Which of a wait's waker and lock holder does not exist; null when both do.
   static const char* unknown_party(const model::Wait& row, size_t threads, size_t stacks) {
     if (row.waker != model::Wait::kNoWaker && row.waker.value >= threads)
       return "a waker that does not exist";
@@ -69,7 +69,7 @@ struct Kind<model::HeapFree> {
   static const char* unknown_party(const model::HeapFree&, size_t, size_t) { return nullptr; }
 };
 
-// Runs from before the heap was profiled have no such tables.
+// Runs recorded before Assay had heap profiles lack these tables.
 template <class Row>
 bool is_missing(const Database& database) {
   if constexpr (requires { Kind<Row>::kTable; }) {
@@ -131,7 +131,8 @@ Result<bool> BlockStream<Row>::next() {
 
 template <class Row>
 Result<void> BlockStream<Row>::check_rows(int64_t block) const {
-  // Not that the thread is still of this process: exec moves a thread to another.
+  // Does not check that the thread still belongs to this process: exec moves a thread to another
+  // Process.
   if (static_cast<uint64_t>(statement_.i64(1)) >= contents_->processes.size()) {
     return damaged(database_->path(),
                    fmt::format("{} {} belongs to no process", Kind<Row>::kName, block));

@@ -18,7 +18,7 @@ namespace assay::run {
 inline bool in_range(const model::Sample& row, const TimeRange& range) {
   return row.time >= range.begin_ns && row.time < range.end_ns;
 }
-// By overlap; a wait of no duration is where it starts.
+// By overlap; a wait with duration 0 counts at its start.
 inline bool in_range(const model::Wait& row, const TimeRange& range) {
   return row.start < range.end_ns &&
          (row.start >= range.begin_ns || row.start + row.duration_ns > range.begin_ns);

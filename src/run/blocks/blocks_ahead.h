@@ -1,9 +1,10 @@
-// BlocksAhead: the blocks of a stream, the next ones decoded while the last one is used.
+// BlocksAhead: the blocks of a stream; the next ones are decoded while the caller uses the last
+// one.
 //
 // In: a started BlockStream, which must outlive it and belongs to it. Out: next() gives the blocks
 // in their order. Short streams start no thread. Threads: next() is called by one thread; the
-// stream is read by another once there are more blocks than a few. Failures: the stream's, in their
-// place.
+// stream is read by another once there are more blocks than a few. Failures: the stream's, at their
+// place in the order.
 #pragma once
 
 #include <condition_variable>

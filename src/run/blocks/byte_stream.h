@@ -1,9 +1,10 @@
 // Varints in and out of bytes: LEB128, and zigzag for signed numbers.
 //
 // A column of varints is stored in planes: the first bytes of all its numbers, then the second
-// bytes of those that have one, and so on. A plane's bytes are alike, which is what zstd needs.
-// ByteReader never reads past its end: a malformed varint or a short buffer sets bad() and yields
-// 0, so that a decoder may check once per row. Header-only because it is the codec's inner loop.
+// bytes of those that have one, and so on. The bytes of a plane are similar, so zstd compresses
+// them well. ByteReader never reads past its end: a malformed varint or a short buffer sets bad()
+// and yields 0, so that a decoder may check once per row. Header-only because it is the codec's
+// inner loop.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +22,7 @@ inline uint64_t zigzag(int64_t value) {
 inline int64_t unzigzag(uint64_t value) {
   return static_cast<int64_t>((value >> 1) ^ (~(value & 1) + 1));
 }
-// Differences wrap, so that any two times have one.
+// Differences wrap around, so that they exist for any two times.
 inline int64_t wrapping_sub(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
 }
@@ -120,8 +121,8 @@ class ByteReader {
   bool bad_ = false;
 };
 
-// A column in planes. start() proves that it holds exactly `count` numbers; next() may then be
-// called that often, and checks nothing.
+// A column in planes. start() checks that it holds exactly `count` numbers; next() may then be
+// called that often and needs no checks.
 class PlaneReader {
  public:
   bool start(std::span<const uint8_t> bytes, size_t count) {

@@ -1,8 +1,8 @@
 // SecondTotals: what each thread did in each second, so that a timeline needs no decoding.
 //
-// A wait's time is split over the seconds it touches. Whole seconds strictly inside one wait are
-// left out: an idle thread then costs nothing, and a second without a row means the thread was off
-// the CPU from its beginning to its end. Not thread-safe.
+// A wait's time is split over the seconds it touches. Seconds that lie completely inside one wait
+// are left out, so an idle thread costs nothing; a second without a row means that the thread was
+// off the CPU for the whole second. Not thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // ThreadGrouper: rows in arrival order become rows by process, thread and time.
 //
-// Counting, not comparing: rows arrive nearly in time order, so each thread's rows are gathered in
-// one pass and sorted only where they are not. Remembers which process each thread belongs to (8
+// Counts instead of comparing: rows arrive nearly in time order, so each thread's rows are gathered
+// in one pass and sorted only where they are not. Remembers which process each thread belongs to (8
 // bytes a thread, nothing else grows). Not thread-safe.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Files that are no run, or no longer one, get a clear Error; none may crash or hang the reader.
+// Files that are not a run, or are damaged, give a clear Error; none may crash or hang the reader.
 #include <fstream>
 #include <random>
 

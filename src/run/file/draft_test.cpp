@@ -1,4 +1,4 @@
-// Runs that are written as drafts and moved into their place by who wrote them.
+// Runs that are written as drafts; the program that wrote them moves them to their final path.
 #include <csignal>
 #include <fstream>
 

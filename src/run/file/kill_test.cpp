@@ -1,4 +1,4 @@
-// A capture may die at any moment, or its disk may fill up; the run must open all the same.
+// A capture may be killed at any moment, or its disk may fill up; the run must still open.
 #include <csignal>
 #include <fstream>
 #include <random>

@@ -32,7 +32,7 @@ Result<void> check_directory(const std::string& path) {
 Result<void> fill(const std::string& path, const model::RunInfo& info) {
   auto database = Database::open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
   if (!database) return std::unexpected(database.error());
-  // Nobody sees this file before it is whole, so it needs no journal.
+  // No other program sees this file before it is complete, so it needs no journal.
   const char* begin = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN";
   if (auto done = database->execute(begin); !done) return done;
   if (auto done = database->execute(kSchemaSql); !done) return done;
@@ -49,7 +49,8 @@ Result<void> move_into_place(const std::string& from, const std::string& to, boo
     if (::rename(from.c_str(), to.c_str()) != 0) return fail_errno("cannot write {}", to);
     return {};
   }
-  // link() refuses to replace, also when another process was quicker; not every file system has it.
+  // link() never replaces a file, even when another process was faster; not every file system has
+  // it.
   if (::link(from.c_str(), to.c_str()) == 0) {
     ::unlink(from.c_str());
     return {};
@@ -93,7 +94,7 @@ Result<void> make_run_file(const std::string& path, const model::RunInfo& info, 
   if (done) done = move_into_place(temporary, path, overwrite);
   if (!done) {
     ::unlink(temporary.c_str());
-    // The temporary name is of no use to a person.
+    // The temporary name would not help the user.
     std::string& what = done.error().what;
     for (size_t at; (at = what.find(temporary)) != std::string::npos;) {
       what.replace(at, temporary.size(), path);

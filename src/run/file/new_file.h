@@ -1,7 +1,7 @@
 // make_run_file: puts an empty run, with its info, at a path in one step.
 //
-// The file is made beside its place and renamed into it, so at every moment the path holds nothing,
-// the old file, or a run that opens. Failures: the path exists and `overwrite` is false, is no
+// The file is made beside its place and renamed, so at every moment the path does not exist, is the
+// old file, or is a run that opens. Failures: the path exists and `overwrite` is false, is no
 // regular file, is a run that a capture is writing, or cannot be written.
 #pragma once
 

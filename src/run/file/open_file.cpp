@@ -87,7 +87,7 @@ Result<bool> roll_back_in_place(const std::string& path) {
   return explain(path, read.error());
 }
 
-// A copy of the run with its journal, rolled back, whose files vanish when it is closed.
+// A copy of the run with its journal, rolled back; its files are deleted when it is closed.
 Result<Database> open_copy(const std::string& path, const std::string& journal) {
   const char* parent = std::getenv("TMPDIR");
   std::string folder = std::string(parent && *parent ? parent : "/tmp") + "/assay-run-XXXXXX";
@@ -143,7 +143,7 @@ Result<void> check_identity(const Database& database) {
   return {};
 }
 
-// SQLite takes a last page of which only a part is there for a whole one.
+// SQLite treats an incomplete last page as a complete one.
 Result<void> check_size(const Database& database, const std::string& file) {
   auto pages = database.query_int("PRAGMA page_count");
   auto page_bytes = database.query_int("PRAGMA page_size");
@@ -154,7 +154,8 @@ Result<void> check_size(const Database& database, const std::string& file) {
   return {};
 }
 
-// A view named as a table could do anything when it is read; only real tables are accepted.
+// A view with the name of a table could run any query when it is read; only real tables are
+// accepted.
 Result<void> check_tables(const Database& database) {
   static constexpr std::array kTables{
       "info",        "fact",  "note",  "process",      "thread",     "module",

@@ -39,7 +39,7 @@ std::unexpected<Error> Database::failure(std::string_view step, int code) const 
                             "free some space, or write the run elsewhere with -o", ENOSPC);
   }
   std::string what = fmt::format("{}: {}: {}", path_, step, words);
-  // SQLite's words for an I/O error do not say which; errno does.
+  // SQLite's message for an I/O error does not say which one; errno does.
   if ((code & 0xff) == SQLITE_IOERR && system_code != 0) {
     what += fmt::format(" ({})", std::strerror(system_code));
   }

@@ -1,8 +1,7 @@
 // Database and Statement: SQLite with RAII and Result, no more.
 //
-// Threads: one Database and its Statements belong to one thread at a time.
-// Failures: every Error names the file, the step and SQLite's own words; a full disk has code
-// ENOSPC.
+// Threads: one Database and its Statements belong to one thread at a time. Failures: every Error
+// contains the file, the step and SQLite's message; a full disk has code ENOSPC.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@ namespace assay::run {
 
 // Longer text (a hostile command line, a runaway symbol) is cut when it is written.
 inline constexpr size_t kMaxTextBytes = size_t{1} << 20;
-// No text or blob of a run is longer; SQLite refuses what claims to be.
+// No text or blob of a run is longer; SQLite refuses values that claim to be.
 inline constexpr int kMaxValueBytes = 32 << 20;
 
 class Database {

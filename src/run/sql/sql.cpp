@@ -11,7 +11,7 @@
 namespace assay::run {
 namespace {
 
-// The rows may come from anyone, so a query gets reading and computing, and nothing else.
+// The run is not trusted, so a query may read and compute, and nothing else.
 int authorize(void*, int action, const char* first, const char* second, const char*, const char*) {
   auto is = [](const char* text, std::string_view name) { return text != nullptr && text == name; };
   switch (action) {
@@ -71,7 +71,8 @@ SqlValue value_of(sqlite3_stmt* statement, int column) {
   }
 }
 
-// Finalizes what sqlite3_prepare_v2 gave; the query is foreign, so Statement's words do not fit.
+// Finalizes what sqlite3_prepare_v2 gave; the query is the user's, so Statement's messages do not
+// fit.
 struct Query {
   sqlite3_stmt* statement = nullptr;
   ~Query() { sqlite3_finalize(statement); }

@@ -1,9 +1,8 @@
 // run_sql: one read-only query over a run, with its samples and waits as tables.
 //
 // Beside the tables and views of the file (docs/run-format.md) a query may use
-//   samples(time_s, time_ns, pid, tid, thread_id, thread, process, role, pool, cpu, weight_ns,
-//   stack,
-//           leaf)
+//   samples(time_s, time_ns, pid, tid, thread_id, thread, process, role, pool, cpu,
+//           weight_ns, stack, leaf)
 //   waits(time_s, start_ns, duration_ns, blocked_ns, runqueue_ns, pid, tid, thread_id, thread,
 //         process, role, pool, stack, leaf, flags, syscall, syscall_name, arg, fd_kind, waker_tid,
 //         waker_stack, owner_tid)

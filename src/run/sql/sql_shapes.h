@@ -1,4 +1,4 @@
-// The tables of `assay sql`, cell by cell: a declaration and what stands in each column.
+// The tables of `assay sql`: the declaration of each and the content of its columns.
 //
 // The first two columns of each are its time in seconds since the window began and in ns: bounds on
 // them skip blocks. Included by sql_tables.cpp alone.
@@ -20,7 +20,7 @@ inline void give(sqlite3_context* out, std::string_view text) {
   sqlite3_result_text64(out, text.data() ? text.data() : "", text.size(), SQLITE_TRANSIENT,
                         SQLITE_UTF8);
 }
-// NULL where there is nothing to say.
+// NULL where the value is unknown.
 inline void give_or_null(sqlite3_context* out, std::string_view text) {
   if (!text.empty()) give(out, text);
 }

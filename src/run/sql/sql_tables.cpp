@@ -261,7 +261,7 @@ Result<void> register_sql_tables(const SqlSource& source) {
                                    nullptr, nullptr, nullptr)}) {
     if (code != SQLITE_OK) return source.database.failure("cannot be queried", code);
   }
-  // Declares the tables now: later, the caller's authorizer would take it for a CREATE TABLE.
+  // Declares the tables now: later, the caller's authorizer would treat it as a CREATE TABLE.
   return source.database.execute("SELECT 1 FROM samples, waits, heap WHERE 0");
 }
 
