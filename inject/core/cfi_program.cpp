@@ -33,7 +33,7 @@ class Program {
  public:
   Program(CfiFactors factors, uint64_t target) : factors_(factors), target_(target) {}
 
-  // False: the instructions make no sense.
+  // False: the instructions are invalid.
   bool run(CfiReader in) {
     while (!in.at_end()) {
       if (!step(in) || !in.ok()) return false;
@@ -42,7 +42,7 @@ class Program {
     return in.ok();
   }
   void keep_initial() { initial_ = state_; }
-  // What held before the instructions went past the target.
+  // The state before the instructions went past the target.
   const State& state() const { return location_ > target_ ? before_ : state_; }
 
  private:

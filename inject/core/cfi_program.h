@@ -1,4 +1,4 @@
-// Runs the call-frame instructions of one function up to one address and says what holds there.
+// Runs the call-frame instructions of one function up to one address and returns the rule for it.
 //
 // Only what a walk needs is kept: the CFA, the return address, the frame pointer and rbx (the
 // registers that CFAs are made of in practice). Async-signal-safe; no memory but the stack.
@@ -24,7 +24,7 @@ struct CfiFactors {
   int64_t data = 1;
 };
 
-// `offset`: bytes from the function's first one.
+// `offset`: bytes from the beginning of the function.
 FrameRule run_cfi_program(CfiReader cie_program, CfiReader fde_program, CfiFactors factors,
                           uint64_t offset);
 

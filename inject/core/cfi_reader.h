@@ -1,5 +1,5 @@
-// Reads foreign bytes forward, inside bounds: past the end everything is 0 and ok() is false for
-// good.
+// Reads untrusted bytes forward, inside bounds: beyond the end every read gives 0 and ok() stays
+// false.
 #pragma once
 
 #include <cstddef>
@@ -51,7 +51,7 @@ class CfiReader {
       return static_cast<int64_t>(value);
     }
   }
-  // A part of `bytes` bytes; this reader goes on after it.
+  // A part of `bytes` bytes; this reader continues after it.
   CfiReader part(uint64_t bytes) {
     if (left() < bytes) {
       ok_ = false;

@@ -12,7 +12,7 @@ namespace assay::inject {
 
 namespace {
 
-// What a DW_EH_PE_ encoding says; only those that linkers write into .eh_frame are known.
+// Decodes a DW_EH_PE_ value; only the encodings that linkers write into .eh_frame are known.
 bool read_pointer(CfiReader& in, uint8_t encoding, uintptr_t& out) {
   uintptr_t here = reinterpret_cast<uintptr_t>(in.at());
   switch (encoding & 0x0f) {
@@ -48,7 +48,7 @@ struct SearchEntry {
 const uint8_t* find_fde(const uint8_t* header, const uint8_t* high, uintptr_t pc) {
   CfiReader in(header, high);
   uint8_t version = in.u8();
-  in.u8();  // how .eh_frame's own address is written: not needed
+  in.u8();  // encoding of the address of .eh_frame: not needed
   uint8_t count_encoding = in.u8(), table_encoding = in.u8();
   in.fixed<int32_t>();
   uint32_t count = in.fixed<uint32_t>();
@@ -165,7 +165,7 @@ FrameRule find_frame_rule_in(const uint8_t* eh_frame_hdr, const uint8_t* low, co
 
 namespace {
 
-// The main program; it never goes away. `header` is set last, and read first.
+// The main program; it is never unloaded. `header` is set last, and read first.
 struct {
   const uint8_t *low, *high;
   std::atomic<const uint8_t*> header;

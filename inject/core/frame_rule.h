@@ -1,11 +1,10 @@
-// FrameRule: how to leave the function that stands at one address, in 64 bits.
+// FrameRule: how to get from one code address to the caller's frame, in 64 bits.
 //
-// Found by find_frame_rule in the module's own .eh_frame, by way of the search table of
-// .eh_frame_hdr and glibc's _dl_find_object, which is lock-free and async-signal-safe. So nothing
-// is read ahead when a program of 100 MB is attached to, nothing must be rebuilt after dlopen, and
-// a closed module is not found. Async-signal-safe, any thread. Malformed entries end in `unknown`;
-// every read stays inside the module. Follows the LSB's .eh_frame and .eh_frame_hdr, and DWARF 5
-// §6.4.
+// find_frame_rule finds it in the module's own .eh_frame, with the search table of .eh_frame_hdr
+// and glibc's _dl_find_object, which is lock-free and async-signal-safe. So attaching to a program
+// of 100 MB needs no preparation, dlopen needs no rebuild, and a closed module is not found.
+// Async-signal-safe, any thread. Malformed entries end in `unknown`; every read stays inside the
+// module. Follows the LSB's .eh_frame and .eh_frame_hdr, and DWARF 5 §6.4.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@ namespace assay::inject {
 
 struct FrameRule {
   enum class Kind : uint8_t {
-    unknown,     // there is CFI, but nothing that fits here
+    unknown,     // there is CFI, but its rule does not fit into a FrameRule
     none,        // no CFI at all: try the frame pointer
     cfa_offset,  // CFA = register + offset
     cfa_deref,   // CFA = *(register + offset): a function that realigned its stack
@@ -54,14 +53,14 @@ struct FrameRule {
   }
 };
 
-// Learns where the main program is: glibc 2.36 does not find code in a program whose segments leave
-// gaps (node's, for one). Not async-signal-safe; allocates nothing.
+// Stores where the main program is: glibc 2.36 does not find code in a program with gaps between
+// its segments (node, for example). Not async-signal-safe; allocates nothing.
 void learn_program();
 
-// The rule that holds at `pc` (for a return address ask for the byte before it).
+// The rule at `pc` (for a return address, pass the address minus 1).
 FrameRule find_frame_rule(uintptr_t pc);
 
-// The same in an .eh_frame_hdr that the caller knows; nothing outside [low, high) is read.
+// The same in an .eh_frame_hdr that the caller gives; nothing outside [low, high) is read.
 FrameRule find_frame_rule_in(const uint8_t* eh_frame_hdr, const uint8_t* low, const uint8_t* high,
                              uintptr_t pc);
 

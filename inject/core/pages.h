@@ -1,7 +1,8 @@
-// Memory straight from the kernel, for tables that live inside a target: never from its allocator,
-// and not through functions that the target, or we, may have hooked.
+// Memory directly from the kernel, for tables inside a target: never from its allocator, and not
+// through functions that the target, or Assay, may have hooked.
 //
-// Zeroed, touched lazily: a large table costs what is used of it. Async-signal-safe; any thread.
+// Zeroed and touched lazily: a large table costs only the pages that are used. Async-signal-safe;
+// any thread.
 #pragma once
 
 #include <cstddef>

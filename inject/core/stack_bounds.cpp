@@ -22,7 +22,7 @@ namespace {
 constexpr uintptr_t kPageBytes = 4096;
 constexpr size_t kDescriptorBytes = 2048;        // how far into the thread's descriptor to look
 constexpr uintptr_t kMaxMainStack = 128u << 20;  // the kernel keeps at least this free for it
-constexpr int kMaxAttempts = 8;  // to learn the layout: another libc will not change its mind
+constexpr int kMaxAttempts = 8;  // to learn the layout: more attempts do not help with another libc
 constexpr uint32_t kMapReadsPerSecond = 200;
 
 std::atomic<uint32_t> stack_field{0};  // offset of {stack block, its size} in the descriptor
@@ -91,7 +91,7 @@ class MapsReader {
   char buffer_[1024];  // on the stack of any thread, however small
 };
 
-// A program that switches stacks all the time must not pay for it with file reads.
+// A program that switches stacks all the time must not read a file each time.
 bool may_read_maps() {
   static std::atomic<int64_t> second{0};
   static std::atomic<uint32_t> reads{0};

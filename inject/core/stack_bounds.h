@@ -1,9 +1,9 @@
 // The stack that an address lies in, found without allocating.
 //
-// The main thread's by __libc_stack_end and the limit; another thread's from its descriptor, at a
-// place that learn_thread_layout finds once by comparing with pthread_getattr_np (which allocates);
-// a signal's by asking the kernel; anything else (a coroutine's, an unknown libc's) by reading
-// /proc/self/maps, a bounded number of times a second. Async-signal-safe but for
+// The main thread's stack comes from __libc_stack_end and the limit; another thread's from its
+// descriptor, at an offset that learn_thread_layout finds once by comparing with pthread_getattr_np
+// (which allocates); a signal stack from the kernel; any other (a coroutine's, or with an unknown
+// libc) from /proc/self/maps, a bounded number of times a second. Async-signal-safe except
 // learn_thread_layout. Any thread.
 #pragma once
 
@@ -20,8 +20,8 @@ struct StackBounds {
 // The bounds above `sp` are readable memory.
 StackBounds find_stack(uintptr_t sp);
 
-// Call on any thread but the main one, outside of signals and locks; does nothing after the first
-// success. False: not learnt (yet).
+// Call on any thread except the main one, outside of signal handlers and locks; does nothing after
+// the first success. False: not known (yet).
 bool learn_thread_layout();
 
 }  // namespace assay::inject

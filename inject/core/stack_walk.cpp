@@ -20,8 +20,9 @@ constexpr size_t kMaxHookFrames = 8;  // between a hook and the walk
 // The thread's own stack, once found.
 thread_local StackBounds own_stack;
 
-// Rules by address, replaced freely: an entry holds the rule and the address mixed with it, so that
-// a torn one does not match. The generation lets rules of closed modules die out.
+// Cache of rules by address, without locks: an entry holds the rule and the address mixed with it,
+// so that a half-written entry does not match. The generation makes rules of closed modules
+// invalid.
 struct CachedRule {
   std::atomic<uint64_t> mixed, rule;
 };
@@ -90,13 +91,13 @@ class Walk {
   bool enter_stack(uintptr_t sp) {
     if (++stacks_ > kMaxStacks) return false;
     if (copy_high_ != 0) {
-      high_ = stacks_ == 1 ? copy_high_ : 0;  // of another stack there is no copy
+      high_ = stacks_ == 1 ? copy_high_ : 0;  // there is a copy of the first stack only
       return high_ != 0;
     }
     StackBounds stack = own_stack;
     if (!stack.holds(sp)) {
       stack = find_stack(sp);
-      if (stack.is_own) own_stack = stack;  // others may be gone at the next walk
+      if (stack.is_own) own_stack = stack;  // others may no longer exist at the next walk
     }
     high_ = stack.high;
     return high_ != 0;
@@ -110,9 +111,8 @@ class Walk {
     }
   }
 
-  // Stacks are read as they are, other functions' variables included. Where a signal hit a return,
-  // the frame pointer's slot has just been popped: it lies in the red zone, which signals leave
-  // alone.
+  // The whole stack is read, including other functions' variables. Where a signal hit a return, the
+  // frame pointer's slot has just been popped: it lies in the red zone, which signals leave alone.
   __attribute__((no_sanitize("address", "thread", "undefined"))) bool load(uintptr_t at,
                                                                            uintptr_t& out) const {
     uintptr_t low = regs_.value[kSp] - (exact_ ? kRedZoneBytes : 0);
@@ -128,7 +128,7 @@ class Walk {
     return leave_to(fp + 16, pc, next_fp);
   }
 
-  // The caller's frame: everything but sp, pc and what was found is forgotten.
+  // The caller's frame: only sp, pc and the registers that were found are kept.
   bool leave_to(uintptr_t cfa, uintptr_t pc, uintptr_t fp) {
     if (cfa <= regs_.value[kSp] || cfa > high_) return false;
     if (pc == 0) {
@@ -221,7 +221,7 @@ class Walk {
 #endif
 
   Registers regs_;
-  bool exact_;  // the program counter is no return address
+  bool exact_;  // the program counter is not a return address
   uintptr_t* pcs_;
   size_t room_, skip_;
   uint64_t now_;

@@ -52,7 +52,7 @@ __attribute__((noinline)) void deep(int depth, Then then) {
   asm volatile("");
 }
 
-// Room on the stack of unknown size, and a realigned frame: the hard cases of compilers.
+// A stack area of unknown size, and a realigned frame: the difficult cases.
 template <class Then>
 __attribute__((noinline)) void awkward(size_t bytes, Then then) {
   alignas(128) volatile char aligned[128];
@@ -199,7 +199,7 @@ TEST(StackWalk, StacksInterruptedAnywhereAreComplete) {
   setitimer(ITIMER_REAL, &none, nullptr);
   sigaction(SIGALRM, &before, nullptr);
   ASSERT_GE(timer_walks.load(), 500);
-  // Hand-written assembly may lie for an instruction or two.
+  // The CFI of hand-written assembly may be wrong for an instruction or two.
   EXPECT_GE(timer_complete.load(), timer_walks.load() * 0.99) << describe_cut();
 }
 
@@ -208,7 +208,7 @@ WalkResult on_coroutine;
 
 TEST(StackWalk, AForeignStackIsWalkedInsideItsBounds) {
   constexpr size_t kBytes = 128 << 10;
-  // Unreadable right above: a walk that goes on for one word too many does not come back.
+  // The page above is unreadable: a walk that reads one word too many crashes.
   char* at = static_cast<char*>(
       mmap(nullptr, kBytes + 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(at, MAP_FAILED);
@@ -236,7 +236,7 @@ struct CopiedWalks {
   Walked whole, copied, cut;
 };
 
-// A stack has room between its variables that a sanitizer lets nobody read.
+// A sanitizer forbids reading the space between the variables of a stack.
 __attribute__((no_sanitize("address", "thread", "undefined"))) void copy_stack(uintptr_t from,
                                                                                uintptr_t* into,
                                                                                size_t words) {
@@ -244,7 +244,7 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) void copy_stack(u
 }
 
 Walked walk_part(uintptr_t pc, uintptr_t sp, size_t bytes) {
-  // No longer than it says, so that a sanitizer sees a load beyond it.
+  // Exactly as long as stated, so that a sanitizer detects a read beyond it.
   std::vector<uintptr_t> copy(bytes / sizeof(uintptr_t));
   copy_stack(sp - kRedZoneBytes, copy.data(), copy.size());
   uintptr_t pcs[kRoom];
@@ -319,7 +319,7 @@ TEST(FrameRule, PacksAndUnpacks) {
   EXPECT_EQ(back.rbx_slot, rule.rbx_slot);
 }
 
-// A module's bytes are what they are: whatever stands there, nothing outside is read.
+// The bytes of a module may be anything: nothing outside of them is read.
 TEST(FrameRule, NonsenseStaysInsideItsBounds) {
   uint64_t random = 42;
   auto next = [&] { return random = random * 6364136223846793005 + 1442695040888963407; };

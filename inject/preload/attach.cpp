@@ -27,7 +27,8 @@ namespace assay::inject {
 
 namespace {
 
-constexpr uint64_t kSettlingNs = 3'000'000'000;  // how long calls under way may still bind a slot
+constexpr uint64_t kSettlingNs =
+    3'000'000'000;  // how long a running call of the dynamic linker may still bind a slot
 constexpr uint64_t kRescanNs = 200'000'000;
 constexpr int kNoWaitMs = 0, kWaitMs = 50, kForkWaitMs = 1000;
 
@@ -42,24 +43,24 @@ uint64_t now_ns() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-std::atomic<int> forking{0};  // threads that are about to fork: they come next
+std::atomic<int> forking{0};  // threads that are about to fork: they have priority
 
-// False: it was not to be had in that time. Who forks goes before others.
+// False: it could not be taken in that time. A thread that forks has priority.
 bool take_changing(int wait_ms, bool to_fork = false) {
   constexpr long kPauseNs = 100'000;
   for (long left = wait_ms * (1'000'000 / kPauseNs);; --left) {
     bool is_my_turn = to_fork || forking.load(std::memory_order_acquire) == 0;
     if (is_my_turn && !is_changing.exchange(true, std::memory_order_acquire)) return true;
     if (left <= 0) return false;
-    // Not nanosleep: it would take the place of the call that an attached thread is to take up
-    // again. Made anew each time: the kernel leaves in it what is left of it.
+    // Not nanosleep: it would replace the system call that the kernel is to restart on an attached
+    // thread. Set again each time, because the kernel writes the remaining time into it.
     timespec pause{0, kPauseNs};
     raw_syscall(SYS_ppoll, 0, 0, reinterpret_cast<long>(&pause));
   }
 }
 
-// The right to change slots. Waits a little for a rescan under way on another thread; never for
-// good, as the calling thread may itself have been stopped inside of one.
+// The right to change slots. Waits a short time for a rescan on another thread; never forever,
+// because the calling thread may itself have been stopped inside a rescan.
 class Changing {
  public:
   explicit Changing(int wait_ms) : errno_(errno), was_busy_(thread_state.is_busy) {
@@ -94,12 +95,13 @@ void restore_everything() {
   restore_slots(lists);
 }
 
-// An allocation that libc makes itself must come by.
+// An allocation that libc makes itself must pass through a hook.
 bool probe_arrives() {
   thread_state.is_busy = false;
   thread_state.is_probe = true;
   thread_state.bytes_left = 0;
-  char* (*volatile duplicate)(const char*) = strdup;  // the compiler may not know what it calls
+  char* (*volatile duplicate)(const char*) =
+      strdup;  // so that the compiler cannot replace the call
   char* text = duplicate("assay");
   bool arrived = !thread_state.is_probe;
   thread_state.is_probe = false;
@@ -110,7 +112,7 @@ bool probe_arrives() {
 }
 
 int attach_slots() {
-  if (is_allocator_in_program()) {  // which calls it directly: there is no slot to hook
+  if (is_allocator_in_program()) {  // the program calls it directly: there is no slot to hook
     channel_writer.set_problem(HeapProblem::static_allocator);
     return static_cast<int>(HeapProblem::static_allocator);
   }
@@ -152,9 +154,10 @@ void release_changes() {
   is_changing.store(false, std::memory_order_release);
 }
 
-// Whoever held it, here only the forking thread is left. And no pass is due here any more: the
-// loader's lock may be held by a thread that stayed in the parent, and would be waited for for
-// ever. (What the child loads itself is still seen to: then it had the lock.)
+// Another thread may have held the right, but in the child only the forking thread exists. No
+// further pass is made here: the loader's lock may be held by a thread that exists only in the
+// parent, and the child would wait for it forever. (Objects that the child loads itself are still
+// hooked: then it had the lock.)
 void forget_changes() {
   next_rescan_ns.store(UINT64_MAX, std::memory_order_relaxed);
   forking.store(0, std::memory_order_relaxed);
@@ -174,7 +177,7 @@ void ask_for_rescan() {
 
 void rescan_now() {
   Changing changing(kNoWaitMs);
-  if (!changing) ask_for_rescan();  // somebody forks, or is at it himself
+  if (!changing) ask_for_rescan();  // a thread forks, or is changing slots already
   if (!changing || !is_attached.load(std::memory_order_acquire)) return;
   channel_writer.add_hooked(patch_everything());
   find_operator_new();
@@ -183,7 +186,8 @@ void rescan_now() {
 void rescan_if_due() {
   if (!is_attached.load(std::memory_order_relaxed)) return;
   uint64_t due = next_rescan_ns.load(std::memory_order_relaxed), now = now_ns();
-  if (now < due || channel_writer.is_foreign()) return;  // a child that was made behind libc's back
+  if (now < due || channel_writer.is_foreign())
+    return;  // a child that was created without libc's fork
   uint64_t next = now < settled_ns.load(std::memory_order_relaxed) ? now + kRescanNs : UINT64_MAX;
   if (!next_rescan_ns.compare_exchange_strong(due, next, std::memory_order_relaxed)) return;
   Changing changing(kNoWaitMs);
@@ -204,7 +208,8 @@ __attribute__((visibility("default"))) uint32_t assay_heap_version(void) {
 __attribute__((visibility("default"))) int assay_heap_attach(int channel_fd) {
   Changing changing(kWaitMs);
   if (!changing) return kHeapBusy;
-  // Of a child that was made behind libc's back. Its hooks stand already: that is no hindrance.
+  // For a child that was created without libc's fork. Its hooks are already in place, which is no
+  // problem.
   if (channel_writer.is_foreign()) channel_writer.forget(false);
   if (channel_writer.is_open()) return kHeapBusy;
   resolve_real_allocator();

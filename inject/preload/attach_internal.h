@@ -1,18 +1,18 @@
-// What attach.cpp tells and does for the rest of the library: the slots that it has hooked.
+// What attach.cpp provides for the rest of the library: changing the slots that it has hooked.
 //
-// Threads: any. One at a time changes slots; who forks goes before others.
+// Threads: any. One thread at a time changes slots; a thread that forks has priority.
 #pragma once
 
 namespace assay::inject {
 
 bool has_hooked_slots();
 
-// Hooks what is new: now / at the next look of any thread / if that is due.
+// Hooks new objects: now / at the next check of any thread / if a rescan is due.
 void rescan_now();
 void ask_for_rescan();
 void rescan_if_due();
 
-// For a fork: keep everybody from changing slots / let them again / forget who did, in a child.
+// For a fork: forbid changing slots / allow it again / in a child, reset the right.
 void hold_changes();
 void release_changes();
 void forget_changes();

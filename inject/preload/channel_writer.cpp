@@ -44,7 +44,7 @@ long open_file(const char* path, int flags) {
 class ChannelUse {
  public:
   explicit ChannelUse(const ChannelWriter& writer) : writer_(writer) {
-    // Once closed, nobody new is counted: close waits for those inside only.
+    // After closing, no new writer is counted: close waits only for those inside.
     if (!writer_.is_open()) return;
     is_counted_ = true;
     writer_.users_.fetch_add(1, std::memory_order_seq_cst);
@@ -119,7 +119,7 @@ bool ChannelWriter::open_path(const char* path) {
 
 bool ChannelWriter::create(const char* path, uint64_t ring_bytes, uint64_t rate_bytes) {
   long fd = open_file(path, O_RDWR | O_CREAT | O_EXCL);
-  if (is_error(fd)) return open_path(path);  // our own from before an exec
+  if (is_error(fd)) return open_path(path);  // this process's own channel, from before an exec
   return fill(fd, {true, ring_bytes, rate_bytes, 0, 0});
 }
 
@@ -162,7 +162,7 @@ bool ChannelWriter::create_unnamed(const ChannelSettings& settings) {
   return !is_error(fd) && fill(fd, settings);
 }
 
-// Makes an empty file a channel, and ours; closes the descriptor in any case.
+// Turns an empty file into a channel of this process; closes the descriptor in any case.
 bool ChannelWriter::fill(long fd, const ChannelSettings& settings) {
   uint64_t ring = kMinRingBytes;
   while (ring < settings.ring_bytes && ring < kMaxRingBytes) ring *= 2;
@@ -178,7 +178,7 @@ bool ChannelWriter::fill(long fd, const ChannelSettings& settings) {
   header->flags = settings.flags;
   header->max_samples_per_core = settings.max_samples_per_core;
   header->mode = static_cast<uint32_t>(settings.is_sampling ? HeapMode::sampling : HeapMode::off);
-  // Last: a reader that sees the magic may believe the rest.
+  // Last: a reader that sees the magic may use the rest.
   __atomic_store_n(&header->magic, kHeapChannelMagic, __ATOMIC_RELEASE);
   return adopt(header, bytes);
 }
@@ -199,7 +199,7 @@ ChannelSettings ChannelWriter::settings() const {
 void ChannelWriter::forget(bool unmap) {
   HeapChannelHeader* header = header_.exchange(nullptr, std::memory_order_seq_cst);
   if (!header || !unmap) return;
-  users_.store(0, std::memory_order_seq_cst);  // who was inside stayed in the parent
+  users_.store(0, std::memory_order_seq_cst);  // writers that were inside exist only in the parent
   unmap_own(header);
 }
 
@@ -207,9 +207,9 @@ void ChannelWriter::close() {
   HeapChannelHeader* header = header_.exchange(nullptr, std::memory_order_seq_cst);
   if (!header) return;
   for (int look = 0; users_.load(std::memory_order_seq_cst) != 0; ++look) {
-    if (look == kCloseLooks) return;  // somebody is still inside: the mapping stays
-    // Not nanosleep: it would take the place of the call that an attached thread is to take up
-    // again. Made anew each time: the kernel leaves in it what is left of it.
+    if (look == kCloseLooks) return;  // a writer is still inside: the mapping stays
+    // Not nanosleep: it would replace the system call that the kernel is to restart on an attached
+    // thread. Set again each time, because the kernel writes the remaining time into it.
     timespec pause{0, kCloseLookNs};
     raw_syscall(SYS_ppoll, 0, 0, reinterpret_cast<long>(&pause));
   }
@@ -222,7 +222,7 @@ uint64_t ChannelWriter::wanted_rate() const {
   if (!header ||
       header->mode.load(std::memory_order_relaxed) != static_cast<uint32_t>(HeapMode::sampling))
     return 0;
-  // Nobody reads any more, or not fast enough: sampling pauses rather than work for nothing.
+  // No reader, or a reader that is too slow: sampling pauses, since its records would be lost.
   uint64_t used =
       header->head.load(std::memory_order_relaxed) - header->tail.load(std::memory_order_relaxed);
   if (used + kRoomForOne > ring_bytes_) return 0;

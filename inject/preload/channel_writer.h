@@ -1,10 +1,10 @@
 // ChannelWriter: the target's end of the heap channel.
 //
 // Maps a channel that Assay made, or makes one, and appends records to its ring. Never waits: when
-// the ring is full the record is dropped and counted. Any thread writes; open and close are the
-// attacher's alone. A channel that is closed is unmapped only when no writer is left inside (else
-// it stays, and is lost). Only the process that opened it writes: a forked child finds the channel
-// not its own and leaves it alone. The channels for children stay mapped in a child.
+// the ring is full the record is dropped and counted. Any thread writes; only the attacher opens
+// and closes. A closed channel is unmapped only when no writer is left inside (otherwise it stays
+// mapped, unused). Only the process that opened it writes: a forked child sees that the channel
+// belongs to another process and does not use it. The channels for children stay mapped in a child.
 #pragma once
 
 #include <atomic>
@@ -37,19 +37,18 @@ class ChannelWriter {
   bool open_path(const char* path);
   // A new file at `path`, or the process's own from before an exec.
   bool create(const char* path, uint64_t ring_bytes, uint64_t rate_bytes);
-  // In a forked child: a free one of those that its parent's channel has for children, or gives
-  // back the memory of them.
+  // In a forked child: takes a free one of its parent's channels for children, or unmaps them.
   bool claim_for_child(uint32_t parent_pid);
   // In memory of the process's own, which Assay finds by its name among the mappings.
   bool create_unnamed(const ChannelSettings& settings);
   void close();
-  // In a forked child: the parent's channel is not ours. `unmap`: nobody in this process can still
-  // be inside of it.
+  // In a forked child: the parent's channel is not ours. `unmap`: no thread of this process can
+  // still be inside of it.
   void forget(bool unmap);
   // Opened by the process that this one was forked from.
   bool is_foreign() const;
   uint32_t owner() const { return pid_; }  // the process that opened it
-  // What a forked child's channel is to be like.
+  // The parameters for a forked child's channel.
   ChannelSettings settings() const;
 
   bool is_open() const { return header_.load(std::memory_order_relaxed) != nullptr; }
@@ -75,10 +74,10 @@ class ChannelWriter {
 
   std::atomic<HeapChannelHeader*> header_{nullptr};
   mutable std::atomic<int> users_{0};
-  uint64_t ring_bytes_ =
-      0;  // as it was when mapped: what stands in shared memory is not believed later
-  uint64_t mapped_bytes_ = 0;       // without those for children; 0: it is one of those
-  char* child_channels_ = nullptr;  // behind the ring; also a child's, once that is forgotten
+  uint64_t ring_bytes_ = 0;    // as it was when mapped: the shared memory is not trusted later
+  uint64_t mapped_bytes_ = 0;  // without those for children; 0: it is one of those
+  char* child_channels_ =
+      nullptr;  // after the ring; kept in a child after it dropped the parent's channel
   uint32_t child_count_ = 0;
   uint32_t pid_ = 0;
 

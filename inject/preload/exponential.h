@@ -1,6 +1,6 @@
 // The arithmetic of Poisson sampling by bytes, without libm: intervals and weights.
 //
-// Pure, async-signal-safe; relative error below 1e-9, far under what sampling itself leaves open.
+// Pure, async-signal-safe; relative error below 1e-9, far below the error of sampling itself.
 #pragma once
 
 #include <cstdint>

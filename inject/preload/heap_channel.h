@@ -1,14 +1,15 @@
-// The heap channel: memory shared by the sampler inside a target and the Assay that reads it.
+// The heap channel: memory shared by the sampler inside a target and Assay, which reads it.
 //
 // One file or memfd, mapped by both: a control page, then a ring of records. The target writes
 // records and never waits: when the ring is full a record is dropped and counted. Assay reads, and
 // commands through `mode` and `rate_bytes`. Everything is plain data of fixed layout (both sides
 // are x86-64 or aarch64 little-endian of one build's version; `version` is checked by either side).
-// The reader trusts nothing in it: a target may scribble over it.
+// The reader checks everything in it: a target may overwrite it.
 //
-// Behind the ring may lie channels for children that the target forks (`child_channels` of them,
-// each a header page and a ring of kChildRingBytes). A child takes a free one by setting its `pid`;
-// Assay frees it when the child is gone. What a child wrote is there however short it lived.
+// After the ring there may be channels for children that the target forks (`child_channels` of
+// them, each a header page and a ring of kChildRingBytes). A child takes a free one by setting its
+// `pid`; Assay frees it when the child has ended. The records of a child stay readable even if it
+// lived only for a moment.
 //
 // Threads: any thread of the target writes (reserve by compare-and-swap on `head`, fill, then
 // publish the record by storing `size` with release); one reader moves `tail`.
@@ -43,7 +44,7 @@ struct HeapChannelHeader {
   std::atomic<uint64_t> dropped_records;  // ring was full
   std::atomic<uint64_t> dropped_live;     // table of sampled addresses was full
   std::atomic<uint64_t> hooked_slots;     // GOT slots patched, or 1 when preloaded
-  std::atomic<uint32_t> ready;            // 1: hooks stand and the probe allocation was seen
+  std::atomic<uint32_t> ready;            // 1: hooks are in place and the probe allocation was seen
   std::atomic<uint32_t> problem;          // 0, or a HeapProblem that keeps the sampler from working
   // Assay to target; read when the target attaches or starts. 0 means the default.
   std::atomic<uint32_t> flags;                 // HeapFlag
@@ -72,7 +73,7 @@ struct HeapRecordHeader {
 
 struct HeapAllocRecord {
   HeapRecordHeader header;
-  uint64_t time_ns;  // CLOCK_MONOTONIC, as samples and waits have it
+  uint64_t time_ns;  // CLOCK_MONOTONIC, as for samples and waits
   uint64_t address;
   uint64_t size;        // bytes asked for
   uint64_t rate_bytes;  // in force; weight = 1 / (1 - exp(-size / rate))

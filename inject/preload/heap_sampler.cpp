@@ -31,7 +31,7 @@ uint64_t now_ns() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// What the listeners want, the keener of them; 0: nobody listens.
+// The smaller of the rates that channel and table request; 0: neither is on.
 uint64_t wanted_rate() {
   uint64_t channel = channel_writer.is_open() ? channel_writer.wanted_rate() : 0,
            table = site_table_rate();
@@ -83,7 +83,7 @@ void record(void* at, size_t bytes, HeapFunction function, const void* caller,
   LiveEntry entry{bytes, thread.rate_bytes, nullptr}, stale;
   if (site_table_rate())
     entry.site = find_site(pcs + skipped, frames, is_complete, current_label_id());
-  // Freed behind our back (by a pointer to free that no hook sees) and given out again.
+  // It was freed without passing a hook (by a pointer to free) and allocated again.
   if (live_table.may_hold(at) && live_table.take(at, stale)) tell_free(at, stale, thread);
   bool is_live = live_table.insert(at, entry);
   if (!is_live) channel_writer.count_dropped_live();
@@ -95,13 +95,13 @@ void record(void* at, size_t bytes, HeapFunction function, const void* caller,
   bool told = channel_writer.is_open() && channel_writer.write_alloc(sample);
   if (entry.site) add_allocation(entry);
   if (!is_live) {
-    tell_free(at, entry, thread);  // counted, but nobody could see it go
+    tell_free(at, entry, thread);  // counted, because its free could not be seen later
   } else if (!told && !entry.site) {
     live_table.take(at, stale);
   }
 }
 
-// Marks the thread busy, and keeps errno, for as long as it lives.
+// Marks the thread busy and preserves errno during the object's lifetime.
 class Busy {
  public:
   explicit Busy(ThreadState& thread) : thread_(thread), errno_(errno) { thread_.is_busy = true; }
@@ -134,7 +134,7 @@ void look_at_allocation(void* at, size_t bytes, HeapFunction function, const voi
     thread.bytes_left = kIdleBytes;
     return;
   }
-  if (thread.rate_bytes == 0) {  // the first look since sampling is on: this allocation counts too
+  if (thread.rate_bytes == 0) {  // the first check since sampling is on: this allocation counts too
     thread.rate_bytes = rate;
     thread.bytes_left = draw(thread, rate);
     if (bytes <= thread.bytes_left) {

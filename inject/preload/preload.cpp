@@ -1,5 +1,5 @@
 // What happens when the library is loaded: preloaded, it opens the channel that the environment
-// names. Loaded by an injector it does nothing; assay_heap_attach does.
+// names. When an injector loads it, it does nothing; assay_heap_attach does the work.
 #include "inject/preload/preload.h"
 
 #include <cstdlib>
@@ -75,13 +75,13 @@ __attribute__((constructor)) void start() {
   resolve_real_allocator();
   find_operator_new();
   prepare_stack_walk();
-  HookList operators = find_operator_hooks();  // such calls do not come by malloc
+  HookList operators = find_operator_hooks();  // such calls do not pass through malloc
   if (operators.count) patch_slots({&operators, 1});
   follow_forks();
   open_channel();
   if (has_own_allocator) channel_writer.set_problem(HeapProblem::static_allocator);
   thread_state.is_busy = false;
-  thread_state.bytes_left = 0;  // look again at the next allocation
+  thread_state.bytes_left = 0;  // check again at the next allocation
 }
 
 }  // namespace

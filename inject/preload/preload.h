@@ -3,7 +3,7 @@
 
 namespace assay::inject {
 
-// A channel where the environment says that each process has its own. False: it says no such thing.
+// Opens a channel where the environment gives each process its own. False: it does not.
 bool open_named_channel();
 
 }  // namespace assay::inject

@@ -1,9 +1,9 @@
-// SampleBudget: keeps a busy program's samples to so many a second by raising the rate in powers of
+// SampleBudget: limits the samples per second of a busy program by raising the rate in powers of
 // two.
 //
-// Told of every sample; says by how much a wanted rate is raised. Any thread, lock-free: a race
-// moves the rate a step too far, which the next window corrects (every sample carries its own rate,
-// so no estimate is hurt by it).
+// It is called for every sample and returns by how much the requested rate is raised. Any thread,
+// lock-free: a race moves the rate a step too far, which the next window corrects (every sample
+// carries its own rate, so no estimate becomes wrong).
 #pragma once
 
 #include <atomic>

@@ -23,12 +23,13 @@ namespace {
 constexpr uint32_t kRowsLog2 = 16;
 constexpr uint32_t kFrameWords = 4 << 20;
 constexpr uint64_t kMaxEvents = 1 << 20;
-// A timer says how often it was due until its signal was seen: once and some, by the kernel's tick.
-// More often than a few ticks explain, the signal was blocked, and that time was spent elsewhere.
+// A timer reports how often it was due before its signal was delivered: once, plus some because of
+// the kernel's tick. If it was due more often than a few ticks explain, the signal was blocked, and
+// that time was spent in other code.
 constexpr int64_t kMinMostSamples = 4;
 constexpr int64_t kScanMs = 100;
 constexpr int kDrainMs = 2000;
-// A timer that is due at every tick, however little the thread has run since the last.
+// A timer that is due at every tick, even if the thread has run only little since the last.
 constexpr Rhythm kEveryTick{1, 1'000};
 
 enum class Phase { idle, running, stopped };
@@ -41,20 +42,20 @@ struct Session {
 };
 
 FutexLock session_lock;
-Session session;            // guarded by session_lock, but for what the handler uses
+Session session;            // guarded by session_lock, except the members that the handler uses
 Phase phase = Phase::idle;  // guarded by session_lock
 ThreadTimers timers;
 
-// The handler's side. It reads `target` between in_flight's two changes, so that who clears
-// `target` and then sees in_flight at zero knows that no handler uses the table any more.
+// Used by the handler. It reads `target` between the two changes of in_flight, so a thread that
+// clears `target` and then sees in_flight at zero knows that no handler uses the table any more.
 std::atomic<SampleTable*> target;
 std::atomic<CpuEvent*> target_events;
 std::atomic<uint64_t> event_count;
 std::atomic<int64_t> target_period_ns, most_samples;
 std::atomic<uint32_t> in_flight;
 
-// Where a handler puts its stack: alternate signal stacks are small (8 KiB in Rust's threads, of
-// which the kernel's frame may take half), so it is not on them.
+// Buffer for the frames that a handler finds. Not on the stack: alternate signal stacks are small
+// (8 KiB in Rust's threads, of which the kernel's frame may take half).
 struct Scratch {
   std::atomic<bool> taken;
   uintptr_t pcs[kMaxCpuFrames];
@@ -71,7 +72,7 @@ Scratch* take_scratch() {
   return nullptr;
 }
 
-// How many samples the thread that was interrupted is to give here.
+// How many samples to take of the interrupted thread here.
 int64_t samples_due(SampleTable& table, const siginfo_t& info) {
   if (YoungTick tick = young_tick(); tick.is_young) {
     int64_t period_ns = target_period_ns.load(std::memory_order_relaxed);
@@ -107,7 +108,7 @@ void drain() {
 
 int64_t scan() {
   if (target.load() == nullptr) return kNever;
-  inject::prepare_stack_walk();  // what the main thread could not learn
+  inject::prepare_stack_walk();  // the part that cannot be done on the main thread
   int64_t before = monotonic_ns();
   timers.cover_all();
   int64_t took_ms = (monotonic_ns() - before) / 1'000'000;
@@ -132,7 +133,7 @@ void end_thread(void*) {
 
 void see_thread(bool is_new) {
   inject::prepare_stack_walk();
-  if (!enter_young_thread(is_new)) return;  // has a timer like others, or will have
+  if (!enter_young_thread(is_new)) return;  // it has an ordinary timer, or will get one
   if (session.plan.wall_clock) {
     end_youth();
     timers.cover(current_tid());
@@ -204,7 +205,8 @@ bool stop_cpu_profile(CpuResult& result) {
   if (phase != Phase::running) return false;
   result.threads = timers.covered();
   result.refused = timers.refused();
-  // In this order: a handler may set its thread's timer anew, which must not be another's by then.
+  // In this order: a handler may set its thread's timer again, and that timer id must not have been
+  // reused by then.
   target.store(nullptr);
   drain();
   int64_t unseen_ns = timers.unseen_ns() + ended_unseen_ns.load() + unseen_young_ns();

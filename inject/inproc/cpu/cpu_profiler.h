@@ -1,11 +1,11 @@
 // The CPU profiler: where the threads of this process spend their CPU time.
 //
 // Every thread has a timer on its own CPU clock; its signal's handler walks the stack it
-// interrupted and adds it to a table. Threads that begin meanwhile are first looked at as
-// young_threads.h says. The handler neither locks nor allocates and keeps errno. One
+// interrupted and adds it to a table. Threads that begin meanwhile are first sampled as
+// young_threads.h describes. The handler neither locks nor allocates, and preserves errno. One
 // profile at a time. start/stop are called from any thread, not from signal handlers; they never
-// fail loudly: a sentence says why a profile could not start. A host that handles SIGPROF itself
-// keeps it: a real-time signal is used instead. The handler stays installed after a profile, for
+// end the process: a sentence says why a profile could not start. If the host handles SIGPROF
+// itself, a real-time signal is used instead. The handler stays installed after a profile, for
 // signals that are still on their way.
 #pragma once
 
@@ -48,14 +48,14 @@ struct CpuResult {
 // nullptr: it runs. Else a sentence without a full stop.
 const char* start_cpu_profile(const CpuPlan& plan);
 // False: none was running. The result belongs to the caller until finish_cpu_profile(), which must
-// follow: until then nobody else can start one.
+// follow: until then no other profile can start.
 bool stop_cpu_profile(CpuResult& result);
 void finish_cpu_profile();
 bool cpu_profile_runs();
 
 // From a thread that has just begun (the pthread_create hook).
 void cpu_profile_new_thread();
-// From any thread that may be new: it is seen from now on, not only from the next scan on. Cheap
+// From any thread that may be new: it is sampled from now on, not only after the next scan. Cheap
 // when it is known.
 void cpu_profile_see_thread();
 void cpu_profile_forget();  // in a forked child

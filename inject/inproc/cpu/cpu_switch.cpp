@@ -24,7 +24,7 @@ struct CpuSwitch {
   char file[3200] = "";  // of the profile that runs
 };
 
-CpuSwitch cpu;                          // the keeper's, once the program runs
+CpuSwitch cpu;                          // used by the keeper only, once the program runs
 std::atomic<uint32_t> asked, answered;  // toggles
 
 void begin() {

@@ -1,8 +1,9 @@
-// CPUPROFILE and its relatives, as gperftools' libprofiler has them.
+// CPUPROFILE and related variables, as in gperftools' libprofiler.
 //
 // CPUPROFILE=FILE profiles from the start to the exit; with CPUPROFILESIGNAL=N each arrival of the
 // signal starts or ends a profile, in FILE.0, FILE.1, … Also CPUPROFILE_FREQUENCY, _REALTIME,
-// _TIMER_SIGNAL (timers are per thread always). Handlers only ask; the keeper does the work.
+// _TIMER_SIGNAL (timers are per thread always). Signal handlers only set a request; the keeper does
+// the work.
 #pragma once
 
 namespace assay::inproc {
@@ -10,7 +11,7 @@ namespace assay::inproc {
 void start_cpu_switch();
 void end_cpu_switch();
 void cpu_switch_in_child();
-bool cpu_switch_has_signal();  // by which profiles are asked for
+bool cpu_switch_has_signal();  // whether a signal requests profiles
 void cpu_switch_in_daemon();
 
 }  // namespace assay::inproc

@@ -1,17 +1,16 @@
-// The signal that libassay interrupts threads with: chosen, installed and told apart in one place.
+// The signal with which libassay interrupts threads: chosen, installed and dispatched in one place.
 //
-// SIGPROF where the host leaves it alone, else a free real-time signal. The handler stays once
-// installed: a signal on its way to a thread must always find it. It keeps errno, and passes
-// timers' signals to the CPU profiler and queued ones to the stack collector. Anything else that
-// arrives is ignored.
+// SIGPROF where the host does not use it, else a free real-time signal. The handler stays
+// installed, because a pending signal must always find it. It preserves errno, and passes timers'
+// signals to the CPU profiler and queued ones to the stack collector. All others are ignored.
 #pragma once
 
 #include <csignal>
 
 namespace assay::inproc {
 
-// `wanted` 0: choose. The signal, with the handler in place; 0: the host uses every one that could
-// be used.
+// `wanted` 0: choose. The signal, with the handler in place; 0: the host uses all signals that
+// could be used.
 int take_profiling_signal(int wanted);
 
 // Called in the handler.

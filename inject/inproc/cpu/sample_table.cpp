@@ -66,8 +66,8 @@ uint32_t SampleTable::add(const uintptr_t* pcs, uint32_t frames, uint32_t label,
     uint64_t seen = slot.hash.load(std::memory_order_acquire);
     bool mine = seen == 0 && slot.hash.compare_exchange_strong(seen, hash);
     if (mine && !fill(slot, pcs, frames, label, kind)) break;
-    // A row that another thread is still filling is passed over rather than waited for: that thread
-    // may be the one this handler interrupted.
+    // A row that another thread is still filling is skipped, not waited for: that thread may be the
+    // one this handler interrupted.
     bool found = mine || (seen == hash && slot.state.load(std::memory_order_acquire) == kReady &&
                           same(slot, pcs, frames, label, kind));
     if (!found) continue;

@@ -1,10 +1,10 @@
 // SampleTable: stacks with counts, added to from signal handlers and lock hooks.
 //
 // In: stacks of any thread, in any context: add() neither locks nor allocates nor waits. Out: the
-// rows, read at any time by a server thread; a row's stack never changes once it is there. The same
-// stack may have two rows (two threads met while adding it); readers merge by stack. Failures: a
-// full table drops the sample and counts it in dropped(). Memory: address space is taken at open(),
-// pages only as rows are filled.
+// rows, read at any time by a server thread; a row's stack never changes. The same stack may have
+// two rows (two threads added it at the same time); readers merge by stack. Failures: a full table
+// drops the sample and counts it in dropped(). Memory: address space is taken at open(), pages only
+// as rows are filled.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace assay::inproc {
 
 struct SampleRow {
   uint32_t label;  // a LabelSet of label_table.h, 0: none
-  uint32_t kind;   // whatever the owner of the table distinguishes
+  uint32_t kind;   // meaning defined by the owner of the table
   uint32_t frames;
   const uintptr_t* pcs;  // innermost first
   int64_t count;
@@ -26,7 +26,7 @@ class SampleTable {
  public:
   static constexpr uint32_t kNoRow = UINT32_MAX;
 
-  // Not twice. False: no memory.
+  // Call once. False: no memory.
   bool open(uint32_t rows_log2, uint32_t frame_words);
   bool is_open() const { return slots_ != nullptr; }
 

@@ -1,11 +1,11 @@
-// The stack of a thread that sleeps, read without its help: for threads that block the signal, or
-// that a signal would disturb.
+// Reads the stack of a sleeping thread without interrupting it: for threads that block the signal,
+// or that a signal would disturb.
 //
 // The kernel says where a sleeping thread left user space (/proc/self/task/TID/syscall); its stack
-// is copied by a call that fails where memory is gone (process_vm_readv), and taken only if the
-// thread still sleeps there afterwards. Not async-signal-safe. Failures: false for a thread that
-// runs or is gone; one frame where a copy is not allowed; a part of the stack where a walk needs a
-// register that nobody saved.
+// is copied by process_vm_readv, which fails where memory is unmapped, and the copy is used only if
+// the thread still sleeps there afterwards. Not async-signal-safe. Failures: false for a thread
+// that runs or has ended; one frame where copying is not permitted; a part of the stack where a
+// walk needs a register that was not saved.
 #pragma once
 
 #include <cstddef>
@@ -21,15 +21,15 @@ struct SleepingThread {
   uint64_t first_argument = 0;
   uintptr_t pc = 0, sp = 0;
 
-  // A call that ends at any signal, whatever its handler asked for, and by whose end programs know
-  // that one came: a main thread that pauses until it is told to leave, or sleeps.
+  // A call that ends at any signal, even with SA_RESTART, and whose end programs treat as an event:
+  // for example a main thread in pause() until it shall exit, or a sleep.
   bool is_ended_by_signals() const;
 };
 
 bool find_sleeping_thread(int tid, SleepingThread& out);
 
-// Innermost first, in `arena`; the number of frames. 0: it does not sleep there any more, or there
-// is no memory.
+// Innermost first, in `arena`; the number of frames. 0: it no longer sleeps there, or there is no
+// memory.
 uint32_t walk_sleeping_thread(const SleepingThread& thread, Arena& arena, const uintptr_t*& pcs);
 
 }  // namespace assay::inproc

@@ -1,4 +1,4 @@
-// Stacks of sleeping threads, read without asking them.
+// Stacks of sleeping threads, read without interrupting them.
 #include "inject/inproc/cpu/sleeping_thread.h"
 
 #include <atomic>
@@ -72,7 +72,7 @@ TEST_F(SleepingThreadTest, IsFoundInItsCallAndWalkedToWhoMadeIt) {
 
 TEST_F(SleepingThreadTest, OneThatHasGoneOnIsNotWalked) {
   SleepingThread found = start_reader();
-  found.sp += 16;  // as if it slept somewhere else now
+  found.sp += 16;  // as if it slept in another place now
   Arena arena;
   const uintptr_t* pcs = nullptr;
   EXPECT_EQ(walk_sleeping_thread(found, arena, pcs), 0U);

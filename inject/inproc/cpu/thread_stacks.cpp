@@ -29,7 +29,7 @@ constexpr int64_t kTimeoutNs = 500'000'000;
 enum State : uint32_t { kWaiting = 1, kWriting, kDone, kGivenUp };
 
 // A thread's answer. `ticket` is the collection and the state in one word, so that a signal that
-// comes after its collection was given up finds the word changed and writes nothing.
+// arrives after its collection has ended sees a changed word and writes nothing.
 struct Answer {
   std::atomic<uint64_t> ticket;
   uint32_t label, frames;
@@ -92,7 +92,7 @@ bool ask(int tid, int signal, const Question& question) {
   return syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, signal, &info) == 0;
 }
 
-// Asks a thread that may be asked; of others takes what can be seen.
+// Signals a thread if that is allowed; reads others from outside.
 void begin_one(ThreadStack& thread, bool blocks, int signal, const Question& question,
                Arena& arena) {
   SleepingThread sleeping;

@@ -1,4 +1,4 @@
-// The stacks of all threads at about one moment: each is asked by a signal to walk itself.
+// The stacks of all threads at about one moment: a signal makes each thread walk its own stack.
 //
 // Threads that block the signal, sleep in a call that a signal would end, or do not answer in time
 // (stopped, deep in the kernel) are read from outside if they sleep (sleeping_thread.h), and are
@@ -24,7 +24,7 @@ struct ThreadStack {
   const char* unasked = nullptr;  // why it did not walk itself
 };
 
-// All threads but libassay's own, in `arena`; their number. False: no memory or no signal.
+// All threads except libassay's own, in `arena`; their number. False: no memory or no signal.
 bool collect_thread_stacks(Arena& arena, ThreadStack*& stacks, size_t& count);
 void forget_thread_stacks();  // in a forked child
 

@@ -27,8 +27,8 @@ int64_t read_clock(clockid_t clock) {
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
-// By thread id, so that handlers need no table that others change: the id, and the thread's CPU
-// time in microseconds. Two ids that share a place (32,768 apart) forget each other.
+// By thread id, so that handlers need no shared table: the id, and the thread's CPU time in
+// microseconds. Two ids that share a place (32,768 apart) overwrite each other.
 constexpr uint32_t kSeenPlaces = 1 << 15;
 constexpr int kTimeBits = 42;
 std::atomic<uint64_t> seen[kSeenPlaces];
@@ -44,7 +44,7 @@ int64_t last_seen_ns(int tid) {
   return static_cast<int64_t>(word & ((uint64_t{1} << kTimeBits) - 1)) * 1'000;
 }
 
-// Of a thread that ended and had the same id.
+// It belongs to an ended thread that had the same id.
 void forget_seen(int tid) {
   if (last_seen_ns(tid) != 0) seen_place(tid).store(0, std::memory_order_relaxed);
 }
@@ -121,7 +121,7 @@ ThreadTimers::Entry* ThreadTimers::find(int tid) {
   return &entries_[slot];
 }
 
-// Threads that start together must not tick together.
+// Timers of threads that start together must not fire together.
 Rhythm ThreadTimers::draw_rhythm() {
   random_ = random_ * 1664525 + 1013904223;
   auto phase_ns =
@@ -143,7 +143,7 @@ void ThreadTimers::add(int tid, const Rhythm& rhythm) {
   if (entry->timer == kNoTimer) ++refused_;
 }
 
-// Entries behind it move up, so that a search that passed over it still finds them.
+// Later entries move up, so that a search past it still finds them.
 void ThreadTimers::remove(Entry* entry) {
   if (entry->timer != kNoTimer) syscall(SYS_timer_delete, entry->timer);
   --count_;
@@ -157,7 +157,7 @@ void ThreadTimers::remove(Entry* entry) {
   entries_[hole] = {};
 }
 
-// Drops the timers of threads that the last round did not see. The table is made anew, which keeps
+// Drops the timers of threads that the last round did not see. The table is rebuilt, which keeps
 // probing short without marks for removed entries.
 void ThreadTimers::sweep() {
   bool gone = false;
@@ -200,8 +200,8 @@ void ThreadTimers::cover_all() {
 }
 
 int ThreadTimers::replace(int tid, const Rhythm& rhythm) {
-  // Seen already, or the number of a thread that ended is in use again: that one's timer runs by a
-  // clock that stands still.
+  // Seen already, or the id of an ended thread is in use again: the old timer is on a clock that no
+  // longer runs.
   Entry* entry = find(tid);
   if (entry->tid == tid) remove(entry);
   add(tid, rhythm);
@@ -238,7 +238,7 @@ int64_t ThreadTimers::unseen_ns() {
   int64_t sum_ns = 0;
   for (uint32_t i = 0; running_ && i < kSlots; ++i) {
     if (entries_[i].tid <= 0) continue;
-    // The mask is read of few: a thread that can be signalled has been seen lately.
+    // The signal mask is read for few threads: a thread that can be signalled was sampled recently.
     int64_t ns = unseen_ns(entries_[i]);
     if (ns > 0 && thread_blocks(entries_[i].tid, plan_.signal)) sum_ns += ns;
   }

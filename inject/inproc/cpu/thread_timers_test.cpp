@@ -1,4 +1,4 @@
-// Timers of many threads that come and go: each is found again, and none is left behind.
+// Timers of many threads that start and end: each is found again, and none is left over.
 #include "inject/inproc/cpu/thread_timers.h"
 
 #include <atomic>
@@ -14,7 +14,8 @@
 namespace assay::inproc {
 namespace {
 
-// A process's timers hold signals of its user's limit; enough of them, and none can be made.
+// Each timer takes a signal of the user's limit; when the limit is reached, no timer can be
+// created.
 TEST(ThreadTimers, EndedThreadsGiveTheirTimersBack) {
   signal(SIGPROF, SIG_IGN);
   ThreadTimers timers;

@@ -11,7 +11,7 @@
 namespace assay::inproc {
 namespace {
 
-constexpr int64_t kRepaidPart = 16;  // one of so many parts of what is owed, at each tick
+constexpr int64_t kRepaidPart = 16;  // this fraction (1/16) of the owed time is repaid at each tick
 
 enum class Age : uint32_t { grown, young, leaving };
 
@@ -45,7 +45,8 @@ int64_t thread_cpu_ns() {
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
-// The time since the last look, if it can be that of a tick; what is beyond was not to be seen.
+// The time since the last tick, if it is plausible for one tick; time beyond that could not be
+// sampled.
 int64_t take_new_time() {
   int64_t now_ns = thread_cpu_ns();
   int64_t used_ns = now_ns - young.counted_ns;
@@ -88,7 +89,8 @@ bool enter_young_thread(bool is_new) {
   set_age(Age::grown);
   young.session = session.load();
   young.timer = -1;
-  young.counted_ns = is_new ? 0 : now_ns;  // what libc did before is a new thread's time too
+  young.counted_ns =
+      is_new ? 0 : now_ns;  // libc's work before this point belongs to a new thread, too
   if (now_ns >= kYoungNs) return false;
   young.random = (static_cast<uint64_t>(monotonic_ns()) ^ reinterpret_cast<uintptr_t>(&young)) *
                      0x9e3779b97f4a7c15 |

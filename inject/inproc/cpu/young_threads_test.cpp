@@ -1,4 +1,4 @@
-// The account of young threads' CPU time: nothing is lost, and nobody is preferred.
+// The account of young threads' CPU time: nothing is lost, and no thread is preferred.
 #include "inject/inproc/cpu/young_threads.h"
 
 #include <cmath>

@@ -58,7 +58,7 @@ bool collect_heap(Arena& arena, Profile& profile) {
   profile.period_type = {"space", "bytes"};
   profile.period = static_cast<int64_t>(inject::heap_table_rate());
   profile.time_ns = unix_time_ns();
-  // Who wanted the memory is charged, not malloc or operator new.
+  // The memory is charged to the caller, not to malloc or operator new.
   profile.drop_frames = model::kAllocationPattern;
   profile.samples = arena.array<ProfileSample>(inject::kMaxSites);
   if (profile.samples == nullptr) return false;

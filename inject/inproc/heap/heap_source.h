@@ -1,6 +1,6 @@
 // The heap sampler behind /debug/pprof/heap: the one of inject/preload, which is part of
-// libassay.so. In libassay.a, which does not stand in for malloc, there is none and everything here
-// is false or zero.
+// libassay.so. libassay.a does not replace malloc and has no sampler: there everything here is
+// false or zero.
 #pragma once
 
 #include "assay/assay.h"
@@ -13,7 +13,8 @@ struct HeapTotals {
   double allocated_bytes = 0, live_bytes = 0;
 };
 
-// One sample per ASSAY_HEAP_RATE bytes (512 KiB). Again: goes on. False: none here, or no memory.
+// One sample per ASSAY_HEAP_RATE bytes (512 KiB). A second call continues. False: no sampler, or no
+// memory.
 bool start_heap_sampling();
 bool heap_is_sampled();
 HeapTotals heap_totals_now();

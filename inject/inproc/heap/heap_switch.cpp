@@ -28,7 +28,7 @@ struct HeapSwitch {
   char prefix[3072] = "";
 };
 
-HeapSwitch heap;  // the keeper's, once the program runs
+HeapSwitch heap;  // used by the keeper only, once the program runs
 std::atomic<uint32_t> asked, answered;
 
 void dump(const char* why) {

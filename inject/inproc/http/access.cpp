@@ -15,7 +15,7 @@ bool same_secret(const AccessRule& rule, std::string_view given) {
   return difference == 0;
 }
 
-// What is behind "Bearer ", in letters of any case; empty: it is no such field.
+// The text after "Bearer " (any case); empty: it is no such field.
 std::string_view bearer_of(std::string_view field) {
   constexpr std::string_view kScheme = "Bearer";
   if (field.size() <= kScheme.size() || field[kScheme.size()] != ' ' ||

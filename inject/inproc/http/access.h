@@ -1,7 +1,8 @@
-// Who may ask: with a token, who knows it; without one, programs and pages of this machine.
+// Access rule: with a token, requests must carry it; without one, only programs and pages of this
+// machine are answered.
 //
-// On loopback the Host field must name this machine: a page from elsewhere that a browser was led
-// to send here by a name of its own (DNS rebinding) is refused.
+// On loopback the Host field must name this machine: so a foreign web page that reaches this
+// address through its own DNS name (DNS rebinding) is refused.
 #pragma once
 
 #include <cstddef>

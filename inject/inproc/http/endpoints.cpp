@@ -93,7 +93,7 @@ void redirect_to_index(HttpExchange& exchange) {
   ByteBuffer& location = exchange.answer.location;
   location.append("/debug/pprof/");
   if (!exchange.request.query.empty()) location.append("?");
-  // The query is as it came: what could end the field is not copied.
+  // The query is not trusted: characters that could end the field are not copied.
   for (char c : exchange.request.query)
     if (c > ' ' && c < 0x7f) location.append(&c, 1);
 }

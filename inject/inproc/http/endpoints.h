@@ -1,4 +1,4 @@
-// The pages under /debug/pprof/, as Go's net/http/pprof has them, and gperftools' under /pprof/.
+// The pages under /debug/pprof/, as in Go's net/http/pprof, and gperftools' pages under /pprof/.
 //
 // Runs on the server's threads. Errors are text with X-Go-Pprof: 1 and the status that Go gives.
 #pragma once
@@ -11,9 +11,9 @@ void answer_pprof(HttpExchange& exchange);
 
 // An error as Go's handlers write it.
 void answer_error(HttpExchange& exchange, int status, const char* sentence);
-// To the page of /debug/pprof/, with the query, which may hold the token.
+// Redirects to the page /debug/pprof/, with the query, which may contain the token.
 void redirect_to_index(HttpExchange& exchange);
-// The whole number of a query value as Go's ParseInt and Atoi read it: false when it is not one.
+// A query value as an integer, parsed like Go's ParseInt and Atoi: false when it is not one.
 bool query_number(const HttpRequest& request, const char* name, int64_t& number);
 
 }  // namespace assay::inproc

@@ -107,7 +107,7 @@ HttpParse parse_request(char* bytes, size_t size, HttpRequest& request, int& sta
     return HttpParse::bad;
   }
   if (end == nullptr) {
-    // Not a request at all (a TLS hello, say): no need to wait for more of it.
+    // Not a request (a TLS hello, for example): do not wait for more.
     bool plausible = size == 0 || (bytes[0] >= 'A' && bytes[0] <= 'Z');
     status = 400;
     return plausible ? HttpParse::incomplete : HttpParse::bad;

@@ -1,4 +1,5 @@
-// HTTP/1.1 as libassay's server understands it: one request per connection, bodies of known length.
+// The part of HTTP/1.1 that libassay's server implements: one request per connection, bodies of
+// known length.
 //
 // In: bytes from a socket, hostile. Out: a request whose texts point into those bytes (decoded in
 // place). Limits: kMaxHeadBytes of head, kMaxBodyBytes of body. Failures: `bad` with the status to
@@ -20,8 +21,8 @@ struct HttpRequest {
 
 enum class HttpParse { incomplete, complete, bad };
 
-// `status` is set when the parse is bad: 400, 411, 413, 431, 501, 505. Touches nothing; of
-// `request` the path is as it came: decode_path, once, decodes its %XX in place.
+// `status` is set when the parse is bad: 400, 411, 413, 431, 501, 505. Does not change the bytes;
+// the path of `request` is still encoded: decode_path, called once, decodes its %XX in place.
 HttpParse parse_request(char* bytes, size_t size, HttpRequest& request, int& status);
 // False: it has control characters.
 bool decode_path(HttpRequest& request);
@@ -34,7 +35,7 @@ inline bool has_prefix(std::string_view text, std::string_view prefix) {
   return text.size() >= prefix.size() && std::string_view(text.data(), prefix.size()) == prefix;
 }
 
-// Whether they are the same but for the case of ASCII letters.
+// Whether they are equal, ignoring the case of ASCII letters.
 bool same_word(std::string_view a, std::string_view b);
 
 const char* reason_of(int status);

@@ -19,7 +19,7 @@
 namespace assay::inproc {
 namespace {
 
-// The host's exit waits no longer than this for answers under way.
+// The host's exit waits at most this long for unfinished answers.
 constexpr int kMaxStopMs = 1000;
 
 struct Connection {
@@ -83,8 +83,8 @@ void send_answer(int fd, const HttpAnswer& answer, bool without_body) {
   if (!without_body) send_all(fd, answer.body.view(), deadline_ns);
 }
 
-// Ends a connection so that the client still gets what was sent: a close with unread bytes would
-// reset it.
+// Ends a connection so that the client still gets the answer: a close with unread bytes would reset
+// it.
 void finish_connection(int fd) {
   shutdown(fd, SHUT_WR);
   char rest[4096];
@@ -197,8 +197,8 @@ void receive(Connection& connection) {
   if (!hand_over(connection)) drop(connection, 503, "all of the profiler's threads are busy");
 }
 
-// A host without descriptors cannot accept, and the listener stays readable: no busy loop
-// meanwhile.
+// A host without free descriptors cannot accept, and the listener stays readable: avoid a busy
+// loop.
 constexpr int kPauseMs = 100;
 
 void accept_all(int64_t now_ns) {
@@ -301,7 +301,7 @@ void stop_http_server() {
   for (int i = 0; i < kMaxStopMs && active_threads.load() > 0; ++i) nanosleep(&pause, nullptr);
   close(listener.fd);
   if (listener.unix_path[0] != 0) unlink(listener.unix_path);
-  // A thread that is still busy may look at it: then it stays open.
+  // A thread that is still busy may use it: then it stays open.
   if (active_threads.load() == 0) close(stop_event);
   stop_event = -1;
   running = false;

@@ -1,10 +1,10 @@
 // The HTTP server inside the host: one thread that reads requests, a few that answer them.
 //
 // The reader polls every connection, so a slow client costs a slot and no thread; a request that is
-// not whole within kRequestMs, or an answer that is not taken within kAnswerMs, ends the
+// incomplete after kRequestMs, or an answer that the client has not read after kAnswerMs, ends the
 // connection. All threads are libassay's own and block all signals. At most kMaxConnections wait
-// and kMaxWorkers answer; beyond that 503. Loopback and unix sockets only, unless a token is asked
-// of every request.
+// and kMaxWorkers answer; beyond that 503. Loopback and unix sockets only, unless every request
+// must carry a token.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ class HttpExchange {
   const HttpRequest& request;
   HttpAnswer answer;
 
-  // Sleeps; false when the client went away or the server is stopped meanwhile.
+  // Sleeps; false when the client closes the connection or the server is stopped meanwhile.
   bool sleep_ms(int64_t ms);
 
  private:
@@ -49,6 +49,6 @@ int start_http_server(const char* address, const char* token, HttpHandler handle
                       size_t room);
 void stop_http_server();
 bool http_server_runs();
-void forget_http_server();  // in a forked child: closes what the parent serves on
+void forget_http_server();  // in a forked child: closes the parent's listener and connections
 
 }  // namespace assay::inproc

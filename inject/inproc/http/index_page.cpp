@@ -53,10 +53,10 @@ void escaped(std::string_view text, ByteBuffer& out) {
   }
 }
 
-// The token that the page was asked for with, as the links carry it on; empty: there was none.
+// The token of the request for this page, for its links; empty: there was none.
 struct TokenQuery {
   char text[3 * kMaxTokenBytes + 8] =
-      "";  // "token=…", with nothing in it that HTML or a shell knows
+      "";  // "token=…", without characters that are special in HTML or a shell
 };
 
 void token_of(const HttpRequest& request, TokenQuery& out) {
@@ -186,7 +186,7 @@ void write_commands(std::string_view host, const TokenQuery& token, ByteBuffer& 
     const char* join = std::strchr(command.page, '?') != nullptr ? "&amp;" : "?";
     out.print("/debug/pprof/%s%s%s'\n", command.page, token.text[0] == 0 ? "" : join, token.text);
   }
-  // It asks for pages by their names alone: none with a token.
+  // This tool requests pages by their names only, so it does not work with a token.
   if (token.text[0] == 0) {
     out.append("google-pprof --text --seconds=5 http://");
     escaped(host, out);

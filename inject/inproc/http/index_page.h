@@ -1,4 +1,4 @@
-// The page at /debug/pprof/: what there is, what it says now, and the command that reads it.
+// The page at /debug/pprof/: the profiles, their current numbers, and the commands that read them.
 #pragma once
 
 #include "inject/inproc/write/byte_buffer.h"

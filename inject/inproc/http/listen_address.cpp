@@ -85,7 +85,8 @@ const char* listen_unix(const char* path, Listener& listener, char* sentence, si
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   int bound = bind(fd, bare, sizeof address);
   if (bound != 0 && errno == EADDRINUSE) {
-    // Left behind by a process that is gone? Then nobody answers there, and it is taken over.
+    // If it was left by a process that has ended, no process accepts connections there, and it is
+    // taken over.
     int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct stat about {};
     bool dead = connect(probe, bare, sizeof address) != 0 && errno == ECONNREFUSED &&

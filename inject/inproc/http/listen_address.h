@@ -17,7 +17,7 @@ struct Listener {
 const char* listen_at(const char* address, bool have_token, Listener& listener, char* sentence,
                       size_t room);
 
-// A connection to whoever listens there, not waited for; -1: none.
+// A non-blocking connection to the process that listens there; -1: none.
 int connect_at(const char* address);
 
 }  // namespace assay::inproc

@@ -1,4 +1,4 @@
-// The profiles that are kept all the time and looked up by name, and the page that lists them.
+// The profiles that are always kept, by name, and the page that lists them.
 #pragma once
 
 #include <string_view>

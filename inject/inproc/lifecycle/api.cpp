@@ -15,7 +15,7 @@ using namespace assay::inproc;
 
 namespace {
 
-// Callers hand over what they have: a text that is not there is an empty one.
+// A caller may pass null for a text: it counts as an empty text.
 std::string_view text_of(const char* text, size_t size) {
   return text == nullptr ? std::string_view("", 0) : std::string_view(text, size);
 }

@@ -1,4 +1,4 @@
-// The C interface with arguments that are missing: an error, and the process lives on.
+// The C interface with null arguments: an error, and the process continues.
 #include <assay/assay.hpp>
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-// Arena: memory of one request, taken from the kernel and given back as a whole.
+// Arena: memory of one request, taken from the kernel and freed as a whole.
 //
 // libassay never calls malloc for its own work: its allocations would show up in the host's heap
-// profile, and the host's allocator may be the thing that is being looked at. One thread at a time.
-// Failures: no memory gives nullptr and sets failed(); callers give the request up.
+// profile, and the host's allocator may be what is being profiled. One thread at a time. Failures:
+// no memory gives nullptr and sets failed(); callers abandon the request.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What libassay.a has in place of hooks.cpp and heap_source.cpp: it interposes nothing.
+// Replaces hooks.cpp and heap_source.cpp in libassay.a, which interposes nothing.
 #include "inject/inproc/heap/heap_source.h"
 #include "inject/inproc/lifecycle/last_error.h"
 #include "inject/inproc/lifecycle/real_functions.h"

@@ -1,8 +1,9 @@
-// What libassay.so puts before the C library: thread creation, and the calls that wait.
+// The functions of the C library that libassay.so interposes: thread creation, and the calls that
+// wait.
 //
 // A hook that is switched off is one load, one branch and the jump to the real function. Switched
-// on, a try comes first, so that a wait that does not happen costs no clock. Nothing here allocates
-// or locks; results and errno are the real function's own.
+// on, it first tries the lock, so that the clock is read only for real waits. Nothing here
+// allocates or locks; results and errno are the real function's own.
 #include <cerrno>
 
 #include <dlfcn.h>
@@ -45,8 +46,7 @@ class Real {
   std::atomic<Signature*> known_ = nullptr;
 };
 
-// On x86-64 conditions have an older ABI under the same name; programs of this century use the
-// second.
+// On x86-64 conditions have an older ABI under the same name; current programs use the newer one.
 #if defined(__x86_64__)
 constexpr const char* kConditionVersion = "GLIBC_2.3.2";
 #else
@@ -99,7 +99,7 @@ Birth* take_birth() {
   return nullptr;  // found by the next scan instead
 }
 
-// Tries, and waits with a clock in hand only when that failed.
+// Tries first; only if that fails, waits and measures the time.
 template <typename Try, typename Wait>
 [[gnu::always_inline]] inline int timed(WaitKind kind, Try attempt, Wait wait,
                                         const void* return_address) {
@@ -233,7 +233,7 @@ ASSAY_HOOK int sem_clockwait(sem_t* sem, clockid_t clock, const timespec* until)
       __builtin_return_address(0));
 }
 
-// A daemon forks, lets its parent go and calls setsid: from then on it is the server.
+// A daemon forks, its parent exits, and it calls setsid: from then on it is the server.
 ASSAY_HOOK pid_t setsid(void) noexcept {
   pid_t result = real_setsid.get()();
   int saved_errno = errno;

@@ -118,7 +118,7 @@ uint64_t dropped_labels() {
 
 size_t pairs_of(LabelSet set, LabelPair (&pairs)[kMaxLabelDepth]) {
   size_t count = 0;
-  // The number of steps is bounded too: what was handed to pop_label is the host's.
+  // The number of steps is bounded too, because the argument of pop_label is not trusted.
   for (uint32_t step = 0; set != 0 && set <= kSetSlots && step < 64 && count < kMaxLabelDepth;
        ++step) {
     uint64_t word = sets[set - 1].load(std::memory_order_acquire);

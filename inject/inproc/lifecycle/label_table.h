@@ -1,9 +1,9 @@
-// Labels: what a thread is working for, as (key, value) pairs that its samples carry.
+// Labels: (key, value) pairs that say what a thread is working for; its samples carry them.
 //
 // A thread's labels are one number: the innermost pair and, through it, the pairs around it. Equal
-// sets have equal numbers, so a handler copies one word. Pairs and texts are interned for ever and
-// bounded; when a bound is reached the scope has no label of its own and is counted in
-// dropped_labels(). Any thread; push_label is lock-free, current_label async-signal-safe.
+// sets have equal numbers, so a handler copies one word. Pairs and texts are interned forever and
+// bounded; beyond the bound a scope gets no label of its own and is counted in dropped_labels().
+// Any thread; push_label is lock-free, current_label async-signal-safe.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ using LabelSet = uint32_t;  // 0: no labels
 inline constexpr size_t kMaxLabelBytes = 255;  // longer keys and values are cut
 inline constexpr size_t kMaxLabelDepth = 16;   // pairs of one set that reach a profile
 
-// Adds a pair to the calling thread's labels; what to give to pop_label.
+// Adds a pair to the calling thread's labels; returns the argument for pop_label.
 LabelSet push_label(std::string_view key, std::string_view value);
 void pop_label(LabelSet previous);
 LabelSet current_label();

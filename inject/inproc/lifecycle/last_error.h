@@ -5,7 +5,7 @@
 
 namespace assay::inproc {
 
-// Keeps the sentence; always -1.
+// Stores the sentence; always returns -1.
 int fail(const char* format, ...) __attribute__((format(printf, 1, 2)));
 char* copy_last_error(char* text, size_t room);
 void forget_error_lock();  // in a forked child

@@ -20,8 +20,8 @@ namespace {
 std::atomic<bool> begun, active;
 std::atomic<int> forked_pid;  // of this process, if it is a forked child
 
-// In a forked child only the forking thread is left: locks may be held by threads that are gone,
-// and timers, servers and our own threads stayed behind.
+// In a forked child only the forking thread exists: locks may be held by threads of the parent, and
+// timers, servers and our own threads do not exist.
 void in_child() {
   forked_pid.store(getpid());
   forget_error_lock();
@@ -56,7 +56,7 @@ bool is_active() {
 }
 
 void became_daemon() {
-  // A child of vfork runs in its parent's memory, and is somebody else.
+  // A child of vfork runs in its parent's memory, but is another process.
   if (!is_active() || forked_pid.load() != getpid()) return;
   forked_pid.store(0);
   switches_in_daemon();

@@ -7,8 +7,8 @@ namespace assay::inproc {
 void begin_lifecycle();
 // False in a setuid program, and before the library was initialised: hooks record nothing.
 bool is_active();
-// From the setsid hook: a forked child that goes on as the server takes over what the environment
-// asks for.
+// From the setsid hook: a forked child that continues as the server takes over the environment's
+// switches.
 void became_daemon();
 
 }  // namespace assay::inproc

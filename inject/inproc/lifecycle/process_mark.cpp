@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kName = "ASSAY_PID";
 
 // The kernel puts the environment that a program is executed with above its first stack frame and
-// below the program's name; what is set later lies elsewhere.
+// below the program's name; variables that are set later lie elsewhere.
 bool is_from_before(const char* text) {
   auto at = reinterpret_cast<uintptr_t>(text);
   return at > reinterpret_cast<uintptr_t>(__libc_stack_end) && at < getauxval(AT_EXECFN);
@@ -35,7 +35,7 @@ bool is_digit(char c, int base) {
   return (c >= '0' && c <= '9') || (base == 16 && c >= 'a' && c <= 'f');
 }
 
-// The digits up to the next point, which is taken too. Empty: there are none, or too many.
+// The digits up to the next point, which is consumed too. Empty: there are none, or too many.
 std::string_view take_digits(std::string_view& text, int base) {
   size_t count = 0;
   while (count < text.size() && is_digit(text[count], base)) ++count;

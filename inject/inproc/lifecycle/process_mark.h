@@ -1,8 +1,8 @@
-// Who in a tree of processes has taken the environment's switches.
+// Which process of a tree uses the environment's switches.
 //
-// The environment is inherited, so a process that takes the switches leaves a mark in it, in
-// ASSAY_PID: its number and a secret, by which a process that it starts can show that it is one
-// (see port_handover.h). Read once, when the library is loaded.
+// The environment is inherited, so a process that uses the switches leaves a mark in it, in
+// ASSAY_PID: its pid and a secret, with which a process that it starts can prove that it was
+// started by it (see port_handover.h). Read once, when the library is loaded.
 #pragma once
 
 #include <string_view>
@@ -10,16 +10,16 @@
 namespace assay::inproc {
 
 enum class Lineage {
-  first,     // nobody before this one
+  first,     // no process before this one
   repeated,  // libassay is in this program twice (linked as libassay.a, and preloaded): the other
              // copy
-  executed,  // this process took them before, in a program that then executed this one
-  started,   // a process that has taken them started this one
+  executed,  // this process used them before, in a program that then executed this one
+  started,   // a process that uses them started this one
 };
 
 struct ProcessMark {
   Lineage lineage = Lineage::first;
-  // Its files carry its number: another process writes those without.
+  // Its files have its pid in their names: another process writes the files without.
   bool is_inherited = false;
   char secret[17] = "";
 };

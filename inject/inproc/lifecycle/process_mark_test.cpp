@@ -1,4 +1,4 @@
-// The mark that a process leaves for those that it starts.
+// The mark that a process leaves for the processes that it starts.
 #include "inject/inproc/lifecycle/process_mark.h"
 
 #include <cstdlib>
@@ -23,7 +23,7 @@ TEST(ProcessMark, ReadsWhatIsOneAndNothingElse) {
     EXPECT_FALSE(parse_mark(text, parts)) << text;
 }
 
-// In this order: each takes what the one before has left.
+// In this order: each step uses the mark of the one before.
 TEST(ProcessMark, TellsTheFirstTheSecondCopyAndAChild) {
   unsetenv("ASSAY_PID");
   ProcessMark first = take_process_mark();

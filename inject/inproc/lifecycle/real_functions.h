@@ -1,7 +1,7 @@
 // The C library's own functions behind the names that libassay.so interposes.
 //
-// hooks.cpp (libassay.so) looks them up behind our own; direct_functions.cpp (libassay.a, which
-// interposes nothing) calls them as they are.
+// hooks.cpp (libassay.so) looks them up after our own in the search order; direct_functions.cpp
+// (libassay.a, which interposes nothing) calls them directly.
 #pragma once
 
 #include <pthread.h>

@@ -62,7 +62,7 @@ bool environment_path(const char* name, char* path, size_t room) {
   char use_pid[64];
   snprintf(use_pid, sizeof use_pid, "%s_USE_PID", name);
   if (inherited || environment_flag(use_pid)) add_pid(path, room);
-  // In place: the environment belongs to the program, and this is before its first line.
+  // Changed in place: the program's own code has not started yet.
   text[0] = static_cast<char>(static_cast<unsigned char>(text[0]) | kMark);
   return true;
 }

@@ -25,19 +25,19 @@ namespace {
 ProcessMark mark;
 char http_address[256];
 
-// The keeper's: what it does about the address of ASSAY_HTTP.
+// Used by the keeper: the state of the address of ASSAY_HTTP.
 enum class Port {
-  settled,   // served, or somebody else's for good
-  wanted,    // taken by the process that started this one
-  lent,      // given up for a child
-  expected,  // a daemon's parent holds it until it is gone
+  settled,   // served here, or by another process permanently
+  wanted,    // in use by the process that started this one
+  lent,      // released for a child
+  expected,  // a daemon's parent holds it until it exits
 };
 std::atomic<Port> port;
 std::atomic<bool> give_up_asked;
 int attempts;
-int64_t next_look_ns;  // the keeper comes by more often, for others
+int64_t next_look_ns;  // the keeper runs more often, for other tasks
 
-// "%p" in an address is the process id, so that a path can be each process's own.
+// "%p" in an address is the process id, so that each process can have its own path.
 void expand(const char* from, char* to, size_t room) {
   size_t made = 0;
   for (; *from != 0 && made + 12 < room; ++from) {
@@ -57,10 +57,10 @@ bool try_to_serve() {
   return true;
 }
 
-// Asks who has it, a moment apart and then longer: a parent may not have come to its wait yet.
+// Asks the process that has it, with growing pauses: a parent may not have reached its wait yet.
 int64_t want_port() {
   constexpr int kMaxAttempts = 9;
-  constexpr int kUnknownAttempts = 3;  // a program that has just begun may yet turn out to wait
+  constexpr int kUnknownAttempts = 3;  // a program that has just started may soon only wait
   constexpr int64_t kFirstPauseMs = 20;
   Occupation occupation = attempts < kUnknownAttempts ? Occupation::waits : host_occupation();
   bool is_given = ask_for_port(http_address, mark.secret, secure_getenv("ASSAY_TOKEN"), occupation);
@@ -75,9 +75,9 @@ int64_t expect_port() {
   return ++attempts < kMaxAttempts ? kPauseMs : kNever;
 }
 
-// In how many milliseconds to try again, now that it did not work; kNever: it is somebody else's.
+// After how many milliseconds to try again after a failure; kNever: another process keeps it.
 int64_t pause_of(Port state) {
-  constexpr int64_t kLentMs = 1000;  // a child that has it keeps it for as long as it runs
+  constexpr int64_t kLentMs = 1000;  // a child keeps the address as long as it runs
   if (state == Port::lent) return kLentMs;
   return state == Port::wanted ? want_port() : expect_port();
 }
@@ -140,7 +140,7 @@ void start_switches() {
 void end_switches() {
   end_cpu_switch();
   end_heap_switch();
-  port = Port::settled;  // not taken again on the way out
+  port = Port::settled;  // not taken again during exit
   assay_serve_stop();
 }
 
@@ -149,9 +149,9 @@ void switches_in_child() {
   give_up_asked = false;
   cpu_switch_in_child();
   heap_switch_in_child();
-  // Who may be asked by a signal needs somebody to answer: the handler must not do it itself, it
-  // may have interrupted malloc. Other children get no thread: they may be about to execute
-  // something.
+  // A child that gets profile requests by signal needs a thread that answers: the handler must not
+  // do it itself, because it may have interrupted malloc. Other children get no thread: they may be
+  // about to execute another program.
   if (!cpu_switch_has_signal() && !heap_switch_has_signal()) return;
   cpu_switch_in_daemon();
   heap_switch_in_daemon();

@@ -1,7 +1,6 @@
-// FutexLock: a lock that is ours alone, so that locking it never runs through our own pthread
-// hooks.
+// FutexLock: libassay's own lock, so that locking it never calls libassay's pthread hooks.
 //
-// Never taken in signal handlers. `reset` belongs to a forked child, whose other threads are gone.
+// Never taken in signal handlers. `reset` is for a forked child, which has no other threads.
 #pragma once
 
 #include <atomic>

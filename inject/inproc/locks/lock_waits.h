@@ -26,12 +26,12 @@ inline bool waits_are_sampled() {
 
 // False: no memory.
 bool set_lock_waits(uint64_t mean_ns);
-// The caller of the hook is where `return_address` leads.
+// `return_address` is that of the hook: it lies in the hook's caller.
 void record_wait(WaitKind kind, int64_t begin_ns, const void* return_address);
 // nullptr: never switched on.
 const SampleTable* lock_wait_table();
 
-// Where threads were made.
+// Where threads were created.
 void record_thread_creation(const void* return_address);
 const SampleTable* thread_creation_table();
 

@@ -24,7 +24,7 @@ bool ElfReader::open(const Module& module) {
   struct stat about {};
   bool same_file = stat(module.path, &about) == 0 && about.st_ino == module.inode;
   if (same_file && open_file(module.path)) return true;
-  // The file was replaced or removed since: the kernel still has the mapped one (if we may open
+  // The file was replaced or removed since: the kernel still has the mapped file (if we may open
   // it).
   char link[80];
   snprintf(link, sizeof link, "/proc/self/map_files/%lx-%lx", module.start, module.end);

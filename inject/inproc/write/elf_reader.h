@@ -29,7 +29,7 @@ class ElfReader {
 
   // Lowercase hex with a NUL; false: there is none.
   bool build_id(char* hex, size_t room) const;
-  // Where the byte at a file offset lives at link time; false: in no segment.
+  // The link-time address of a file offset; false: in no segment.
   bool link_address(uint64_t file_offset, uint64_t& address) const;
   // The table of functions: .symtab, else .dynsym.
   struct Symbols {

@@ -37,9 +37,9 @@ struct Profile {
   size_t count = 0;
   bool exact_leaf = false;  // pcs[0] was executing; else every pc is a return address
   const char* comments[4] = {};
-  std::string_view drop_frames;  // readers leave out frames of such names, and what they called
+  std::string_view drop_frames;  // readers leave out frames with such names, and their callees
 
-  // The address to look up for a frame: inside the call, not behind it.
+  // The address to look up for a frame: inside the call, not after it.
   uintptr_t code_address(const ProfileSample& sample, uint32_t frame) const {
     return sample.pcs[frame] - (frame == 0 && exact_leaf ? 0 : 1);
   }

@@ -1,4 +1,4 @@
-// Profiles as bytes, and bytes into files or sinks.
+// Turns profiles into bytes, and writes bytes to files or callbacks.
 #pragma once
 
 #include "assay/assay.h"
@@ -9,7 +9,7 @@ namespace assay::inproc {
 
 bool write_cpu_profile(const CpuResult& result, assay_format format, ByteBuffer& out);
 
-// 0, or fail() with a sentence. A file appears whole or not at all.
+// 0, or fail() with a sentence. A file is complete or does not exist.
 int deliver(const ByteBuffer& bytes, const assay_output& output);
 
 }  // namespace assay::inproc

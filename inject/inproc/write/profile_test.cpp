@@ -72,7 +72,7 @@ TEST(Profile, MergesEqualStacksAndSubtracts) {
   later.time_ns = 100;
   earlier.time_ns = 40;
   ASSERT_TRUE(subtract_profile(earlier, later, arena));
-  ASSERT_EQ(later.count, 2U);  // what did not change is gone
+  ASSERT_EQ(later.count, 2U);  // unchanged rows are removed
   EXPECT_EQ(later.duration_ns, 60);
   int64_t plain = 0, labelled = 0;
   for (size_t i = 0; i < later.count; ++i)

@@ -1,5 +1,6 @@
-// Frames that stand for what is not known: a thread without a stack still counts in a profile of
-// threads, under a name that says why. Their addresses are in the page that no program has.
+// Frames that replace an unknown stack: a thread without a stack still counts in a profile of
+// threads, under a name that says why. Their addresses are in the first page, which no program
+// maps.
 #pragma once
 
 #include <cstdint>

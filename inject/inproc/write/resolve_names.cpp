@@ -7,14 +7,15 @@
 
 #include "inject/inproc/write/elf_reader.h"
 
-// The host's own, where it has one: libassay brings no C++ runtime.
+// The host's own demangler, where it has one: libassay contains no C++ runtime.
 extern "C" char* __cxa_demangle(const char*, char*, size_t*, int*) __attribute__((weak));
 
 namespace assay::inproc {
 namespace {
 
 constexpr size_t kMaxNameBytes = 4096;
-constexpr size_t kMaxMangledBytes = 1024;  // beyond it the runtime's demangler may take for ever
+constexpr size_t kMaxMangledBytes =
+    1024;  // for longer names the runtime's demangler may take forever
 constexpr uint64_t kMaxUnsizedDistance = 4096;  // hand-written assembly without sizes
 
 struct Match {

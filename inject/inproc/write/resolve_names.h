@@ -1,9 +1,10 @@
 // Names of code addresses, from the symbol tables of the modules they are in.
 //
 // In: addresses, sorted and unique, of code (return addresses already less one). Out: function
-// names in the caller's arena. A module's table is streamed once past the addresses that are
-// wanted, so memory stays small for programs with millions of symbols. Names are demangled where
-// the host has a C++ runtime (its __cxa_demangle), else left as they are. Not async-signal-safe.
+// names in the caller's arena. A module's symbol table is read once as a stream and compared with
+// the addresses, so memory stays small for programs with millions of symbols. Names are demangled
+// where the host has a C++ runtime (its __cxa_demangle), otherwise they stay mangled. Not
+// async-signal-safe.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,7 @@ struct CodeAddress {
   uintptr_t address = 0;
   Module* module = nullptr;
   const char* name = nullptr;         // for people; nullptr: unknown
-  const char* system_name = nullptr;  // as the linker knows it
+  const char* system_name = nullptr;  // as in the symbol table
   uintptr_t function_start = 0;       // run-time address of the function's first byte
 };
 

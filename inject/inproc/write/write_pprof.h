@@ -1,8 +1,8 @@
-// Writes a Profile as pprof's profile.proto, gzipped and complete in itself: mappings with build
-// ids, functions, labels.
+// Writes a Profile as pprof's profile.proto, gzipped, with mappings and build ids, functions and
+// labels, so that readers need no other file.
 //
-// In: a profile whose stacks belong to this process. Out: bytes appended to `out`.
-// Failures: false when memory is short; `out` is then of no use. Follows github.com/google/pprof's
+// In: a profile whose stacks belong to this process. Out: bytes appended to `out`. Failures: false
+// when memory is short; `out` is then invalid. Follows github.com/google/pprof's
 // proto/profile.proto.
 #pragma once
 

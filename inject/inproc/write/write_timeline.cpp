@@ -21,7 +21,7 @@ class TimelineWriter {
     if (events == nullptr || !make_cpu_profile(result_, arena_, profile_) ||
         !code_.make(profile_, arena_))
       return false;
-    // A handler that was interrupted between taking its place and filling it leaves a zero behind.
+    // A handler that was interrupted between reserving its entry and filling it leaves a zero.
     size_t count = 0;
     for (uint64_t i = 0; i < result_.event_count; ++i)
       if (result_.events[i].tid != 0) events[count++] = result_.events[i];

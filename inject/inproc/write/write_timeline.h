@@ -1,4 +1,4 @@
-// Samples in time as trace-event JSON: what each thread was seen doing, as nested spans.
+// Samples in time order as trace-event JSON: nested spans of functions for each thread.
 //
 // Neighbouring samples of a thread that share their outer frames become one span for each of those;
 // a pause between samples longer than kGapPeriods ends all spans (the thread was not on a CPU).

@@ -21,7 +21,7 @@ extern "C" {
 
 void* assay_real_dlopen = nullptr;
 
-// 1: go on to dlopen as if we had not been there.
+// 1: continue to dlopen as if there were no hook.
 int assay_dlopen_caller_matters(const char* file) {
   bool matters = !file || !std::strchr(file, '/') || std::strchr(file, '$');
   if (matters) {

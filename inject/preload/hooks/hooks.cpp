@@ -24,12 +24,13 @@ __attribute__((noinline)) void free_known(void* at) {
   real.free(at);
 }
 
-// A block that may be sampled: its end is told before the allocator may give it to somebody else.
+// A block that may be sampled: its free is reported before the allocator can give the block to
+// another thread.
 __attribute__((noinline)) void* realloc_known(void* at, size_t bytes, const void* caller) {
   LiveEntry before;
   bool was_sampled = forget_sample(at, before);
   void* moved = real.realloc(at, bytes);
-  if (!moved && bytes != 0 && was_sampled) {  // it failed: the block lives on as it was
+  if (!moved && bytes != 0 && was_sampled) {  // it failed: the old block still exists
     sample_allocation(at, before.bytes, HeapFunction::realloc, caller);
     return nullptr;
   }

@@ -1,9 +1,9 @@
-// The functions that stand before the allocator's: what an exported malloc, or a patched slot,
-// leads to.
+// The functions that are called instead of the allocator's, by an exported malloc or a patched
+// slot.
 //
-// Each counts the bytes and goes on to the real function; only what is sampled, and frees that may
-// be of a sampled block, leave the fast path. Same results, errno and alignment as the real ones.
-// Any thread.
+// Each counts the bytes and calls the real function; only sampled allocations, and frees of blocks
+// that may be sampled, leave the fast path. Same results, errno and alignment as the real ones. Any
+// thread.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct HookList {
 };
 HookList all_hooks();
 
-// Is it one of ours?
+// Whether it is one of our hooks.
 bool is_own_hook(const void* function);
 // An address inside the object that the hooks are in.
 const void* own_code();

@@ -1,8 +1,8 @@
 // LoadedObject: one object of the running program, as its program headers and dynamic section
 // describe it.
 //
-// Valid inside the dl_iterate_phdr callback that it was made in. Reads nothing outside of what the
-// object has mapped; allocates nothing.
+// Valid inside the dl_iterate_phdr callback that it was made in. Reads only memory that the object
+// has mapped; allocates nothing.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class LoadedObject {
 
   bool holds(const void* at) const { return all_.holds(reinterpret_cast<uintptr_t>(at)); }
   bool is_code(uintptr_t at) const { return code_.holds(at); }
-  // May a pointer stand there?
+  // Whether a pointer may be stored there.
   bool is_writable(uintptr_t slot) const {
     return slot % sizeof(void*) == 0 && slot >= writable_.begin &&
            slot + sizeof(void*) <= writable_.end;
@@ -82,7 +82,7 @@ class LoadedObject {
 struct Definition {
   void* at = nullptr;  // null: there is none
   size_t bytes = 0;
-  uintptr_t object = 0;        // tells objects apart
+  uintptr_t object = 0;        // identifies the object
   bool is_in_program = false;  // in the main program itself
 };
 

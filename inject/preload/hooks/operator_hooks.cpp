@@ -13,7 +13,7 @@ namespace assay::inject {
 namespace {
 
 // Every form takes the size or the block first, and at most two more arguments in registers
-// (alignment, size, std::nothrow): they are handed on as they come.
+// (alignment, size, std::nothrow): they are passed on unchanged.
 using New = void* (*)(size_t, uintptr_t, uintptr_t);
 using Delete = void (*)(void*, uintptr_t, uintptr_t);
 
@@ -69,7 +69,7 @@ HookList find_operator_hooks() {
   Definition operators = find_definition("_Znwm");
   if (!operators.at || operators.object != allocator.object) return {kOperators, 0};
   for (const Hook& hook : kOperators) {
-    // Each must be the allocator's too: a program may replace one form and not another.
+    // Each form must belong to the allocator: a program may replace one form and not another.
     Definition found = find_definition(hook.name);
     *hook.real = found.object == allocator.object ? found.at : nullptr;
   }

@@ -1,6 +1,6 @@
 // Hooks for operator new and delete of an allocator library that has its own (tcmalloc, jemalloc):
-// they do not go through malloc, so hooking that is not enough. Only put into slots, never
-// exported: where operator new calls malloc, it needs no hook.
+// they do not call malloc, so hooking malloc is not enough. Only put into slots, never exported:
+// where operator new calls malloc, it needs no hook.
 #pragma once
 
 #include "inject/preload/hooks/hooks.h"

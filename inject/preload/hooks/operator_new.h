@@ -8,7 +8,7 @@
 
 namespace assay::inject {
 
-// Looks them up in what is loaded now. Not async-signal-safe; allocates nothing.
+// Looks them up in the loaded objects. Not async-signal-safe; allocates nothing.
 void find_operator_new();
 
 // How many innermost frames of `pcs` are operator new. Async-signal-safe.

@@ -50,7 +50,8 @@ void* first_pvalloc(size_t bytes) {
   return real.pvalloc(bytes);
 }
 
-// What an allocator library leaves out must not come from another one: its realloc does for it.
+// A function that the allocator library lacks must not come from another library: its realloc is
+// used instead.
 void* reallocarray_by_realloc(void* at, size_t count, size_t each) {
   size_t bytes = 0;
   if (__builtin_mul_overflow(count, each, &bytes)) {

@@ -1,9 +1,9 @@
-// The allocation functions that the hooks stand before: the next ones in the program's search order
-// when the library is preloaded or linked, the ones that the program uses when it is attached.
+// The real allocation functions that the hooks call: the next ones in the program's search order
+// when the library is preloaded or linked, the program's own when it is attached.
 //
 // Until they are looked up each pointer leads to a function that does so. The lookup
-// (loaded_object.h) does not allocate, so the first allocation of a process may cause it. Happens
-// there, or when attaching, before other threads come here.
+// (loaded_object.h) does not allocate, so the first allocation of a process may trigger it. It
+// happens there, or when attaching, before other threads use the pointers.
 #pragma once
 
 #include <cstddef>
@@ -27,9 +27,10 @@ extern RealAllocator real;
 
 void resolve_real_allocator();
 
-// Does the program's own malloc lead to our hooks?
+// Whether the program's malloc leads to our hooks.
 bool is_interposed();
-// Is the allocator part of the main program, which then calls it without asking us?
+// Whether the allocator is part of the main program, which then calls it directly and not through a
+// slot.
 bool is_allocator_in_program();
 
 }  // namespace assay::inject

@@ -49,11 +49,11 @@ struct Pass {
       }
     }
   }
-  // One bit of 64 that equal pointers share.
+  // One bit of 64, the same for equal pointers.
   static uint64_t trace_of(uintptr_t pointer) { return uint64_t{1} << (pointer >> 4 & 63); }
   static unsigned char initial(const char* name) { return static_cast<unsigned char>(*name); }
 
-  // Large programs have a hundred thousand names: most are told apart by their first letter.
+  // Large programs have a hundred thousand names: the first letter rules out most of them.
   const Hook* hook_named(const char* name) const {
     if (!first_letters[initial(name)]) return nullptr;
     for (const HookList& hooks : lists) {
@@ -63,7 +63,7 @@ struct Pass {
     }
     return nullptr;
   }
-  // By what the slot holds: one of the functions sought, perhaps, or it is not bound yet.
+  // By the slot's content: possibly one of the functions that are sought, or not bound yet.
   bool may_matter(const LoadedObject& object, uint32_t type, uintptr_t now) const {
     bool is_slot = type == kSlotTypes[0] || type == kSlotTypes[1] || type == kSlotTypes[2];
     bool may_be_lazy = is_patching && type == kLazyType && object.is_code(now);
@@ -79,11 +79,11 @@ struct Pass {
   std::span<const HookList> lists;
   bool is_patching;
   size_t changed = 0;
-  uint64_t sought = 0;  // traces of what slots to change hold
+  uint64_t sought = 0;  // bits of the pointers that are sought
   bool first_letters[256] = {};
 };
 
-// What the slot is to hold; 0: it stays as it is.
+// The new content of the slot; 0: it stays unchanged.
 uintptr_t replacement(const Pass& pass, const LoadedObject& object, const Hook& hook,
                       bool may_be_lazy, uintptr_t now) {
   uintptr_t ours = reinterpret_cast<uintptr_t>(hook.function),
@@ -115,7 +115,7 @@ int visit_object(dl_phdr_info* info, size_t, void* data) {
     if (wanted == 0) return;
     if (object.relro().holds(slot) && !is_open) {
       is_open = protect(object.relro(), PROT_READ | PROT_WRITE);
-      if (!is_open) return;  // the kernel says no: leave it
+      if (!is_open) return;  // the kernel refuses: leave it
     }
     __atomic_store_n(reinterpret_cast<uintptr_t*>(slot), wanted, __ATOMIC_RELEASE);
     ++pass.changed;

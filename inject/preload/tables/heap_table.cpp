@@ -10,8 +10,8 @@
 
 namespace assay::inject {
 
-// Sums only grow; what lives is the difference, so that no order of updates can make it wrong for
-// good.
+// Sums only grow; the live amount is their difference, so no order of updates can make it wrong
+// permanently.
 struct Sums {
   std::atomic<double> objects, bytes;
   std::atomic<uint64_t> samples, sampled_bytes;
@@ -43,7 +43,7 @@ std::atomic<LabelSource> label_source{nullptr};
 std::atomic<std::atomic<Site*>*> slots{nullptr};
 std::atomic<char*> arena{nullptr};
 std::atomic<size_t> arena_used{0}, sites{0};
-Site overflow;  // stacks that there was no room for
+Site overflow;  // stacks that did not fit
 
 uint64_t hash_of(const uintptr_t* pcs, uint32_t frames, uint32_t label) {
   uint64_t hash = label + 0x9e3779b97f4a7c15;
@@ -77,7 +77,8 @@ HeapSite describe(Site& site) {
   out.frames = site.frames;
   out.is_complete = site.is_complete;
   out.label = site.label;
-  // Frees first: an allocation counted meanwhile can only make what lives larger, never negative.
+  // Frees first: an allocation counted meanwhile can only make the live amount larger, never
+  // negative.
   double freed_objects = site.freed.objects, freed_bytes = site.freed.bytes;
   uint64_t freed_samples = site.freed.samples, freed_sampled = site.freed.sampled_bytes;
   std::atomic_thread_fence(std::memory_order_acquire);
@@ -109,7 +110,7 @@ bool start_heap_table(uint64_t rate_bytes) {
     char* none = nullptr;
     if (arena.compare_exchange_strong(none, memory)) {
       slots.store(made, std::memory_order_release);
-    } else {  // somebody else was quicker
+    } else {  // another thread was faster
       unmap_pages(memory, kSiteBytes);
       unmap_pages(made, kSlots * sizeof *made);
     }

@@ -10,14 +10,13 @@ bool LiveTable::prepare() {
   if (slots_.load(std::memory_order_acquire)) return true;
   auto* made = static_cast<Slots*>(map_pages(sizeof(Slots), "assay heap samples"));
   if (!made) return false;
-  Slots* none = nullptr;  // another thread may be as quick
+  Slots* none = nullptr;  // another thread may do the same
   if (!slots_.compare_exchange_strong(none, made, std::memory_order_acq_rel))
     unmap_pages(made, sizeof(Slots));
   return true;
 }
 
-// A count that reached the top stays there: from then on it can no longer be trusted to come back
-// to 0.
+// A count that reached its maximum stays there, because it could otherwise reach 0 too early.
 void LiveTable::count_in(const void* address) {
   auto& count = filter_[filter_index(address)];
   uint8_t now = count.load(std::memory_order_relaxed);

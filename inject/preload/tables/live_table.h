@@ -1,11 +1,11 @@
-// LiveTable: the sampled allocations that are not freed yet, by address, and a small filter before
-// it.
+// LiveTable: the sampled allocations that are not freed yet, by address, with a small filter in
+// front.
 //
-// In: what the sampler sampled; asked by every free. The filter answers almost every free with one
-// load; the table has buckets of fixed width, so nothing ever moves. Lock-free throughout: a fork,
-// a signal or a killed thread leaves at worst one slot unused. Any thread. An address must not be
-// inserted twice at once (an allocator never gives one out twice). Failure: a full bucket refuses
-// the entry; the caller counts it.
+// In: sampled allocations. Every free looks up its address; the filter decides almost every lookup
+// with one load; the table has buckets of fixed width, so nothing ever moves. Lock-free throughout:
+// a fork, a signal or a killed thread leaves at worst one slot unused. Any thread. An address must
+// not be inserted twice at once (an allocator never returns a live address). Failure: a full bucket
+// refuses the entry; the caller counts it.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ class LiveTable {
   static constexpr size_t kBuckets = 8192, kBucketSlots = 16;
   static constexpr size_t kFilterBits = 16;
 
-  // Maps the memory; again: nothing. False: none to be had.
+  // Maps the memory; a second call does nothing. False: no memory.
   bool prepare();
 
   // May `address` be in the table? Cheap; false is certain.
@@ -55,7 +55,7 @@ class LiveTable {
   static constexpr size_t capacity() { return kBuckets * kBucketSlots; }
 
  private:
-  static constexpr uint64_t kBusy = 1;  // being written or read by somebody
+  static constexpr uint64_t kBusy = 1;  // being written or read by a thread
   static uint64_t mixed(const void* address) {
     return reinterpret_cast<uintptr_t>(address) * 0x9e3779b97f4a7c15;
   }

@@ -233,7 +233,8 @@ TEST(ChannelWriter, RecordsComeOutAsTheyWentIn) {
   EXPECT_FALSE(writer.write_free(1, 1, 1));
 }
 
-// What forked children wrote is there when they are gone; who finds no channel left is told so.
+// Records of forked children are readable after they have ended; a child that finds no free channel
+// gets an error.
 TEST(ChannelWriter, ChildrenTakeChannelsThatOutliveThem) {
   Channel channel(2);
   ChannelWriter writer;

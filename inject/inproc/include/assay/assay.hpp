@@ -1,8 +1,7 @@
-// libassay for C++: scopes and words around assay.h.
+// libassay for C++: scopes and functions around assay.h.
 //
 //   assay::serve("127.0.0.1:8070");                    // /debug/pprof/ from now on
-//   assay::label scope("method", "GetValues");         // samples of this thread carry it until the
-//   scope ends
+//   assay::label scope("method", "GetValues");         // for this thread's samples, in this scope
 #ifndef ASSAY_ASSAY_HPP
 #define ASSAY_ASSAY_HPP
 
