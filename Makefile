@@ -1,4 +1,4 @@
-# The front door. Everything here is a short name for a CMake preset or a script; see `make help`.
+# Short names for CMake presets and scripts; see `make help`.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := release

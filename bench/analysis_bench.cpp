@@ -2,7 +2,7 @@
 //
 // The promise is under 2 s on one core (release build). Stacks look like a real server's: 20,000
 // call paths of depth 10–60 over 3,000 functions, leaves at many addresses. Prints the CPU time of
-// analyse() and of each renderer; the run file's own decoding is not in it.
+// analyse() and of each renderer; decoding of the run file is not included.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -78,7 +78,7 @@ void fill(analysis::FakeRun& run) {
   }
 }
 
-// CPU time, so that a busy machine does not blur the figure.
+// CPU time, so that a busy machine does not change the figure.
 double cpu_seconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }

@@ -1,11 +1,11 @@
 // heap_attach_cycles: attaches the heap sampler to a running process and detaches it, again and
-// again, and tells how long threads were held.
+// again, and prints how long threads were held.
 //
 //   heap_attach_cycles PID CYCLES LIBRARY [HOLD_MS]
 //
 // One line of JSON at the end: cycles done, failures with their reasons, pauses in µs (of attaching
-// and of detaching), where threads were taken, and records read. Ends early when the target is
-// gone.
+// and of detaching), where threads were taken, and records read. Ends early when the target has
+// ended.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

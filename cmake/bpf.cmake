@@ -1,6 +1,6 @@
-# The programs of src/capture/bpf: compiled by clang, turned into a header by bpftool, loaded by libbpf.
-# All three are wanted at build time only (libbpf also at run time); without one of them Assay is built
-# without this backend, says so here, and `assay record` says so when it is asked for.
+# The programs of src/capture/bpf: compiled by clang, turned into a header by bpftool, loaded by
+# libbpf. All three are needed at build time only (libbpf also at run time); without one of them
+# Assay is built without this backend, says so here, and `assay record --backend bpf` says so.
 option(ASSAY_BPF "Build the BPF backend where its tools are there" ON)
 
 find_program(ASSAY_CLANG NAMES clang-19 clang-20 clang-18 clang-17 clang-16 clang-15 clang-14 clang)

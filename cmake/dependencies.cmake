@@ -5,7 +5,8 @@ find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(tomlplusplus REQUIRED)  # header only: included by one file, not linked
-# Their archives where Debian has them: loading these libraries was half of the time that `assay` takes to start.
+# Static archives where Debian has them: loading the shared libraries took half of the start-up time
+# of `assay`.
 set(suffixes ${CMAKE_FIND_LIBRARY_SUFFIXES})
 set(CMAKE_FIND_LIBRARY_SUFFIXES .a ${suffixes})
 pkg_check_modules(SQLITE3 REQUIRED IMPORTED_TARGET sqlite3)

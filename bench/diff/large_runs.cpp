@@ -2,7 +2,7 @@
 //
 // usage: large_runs DIRECTORY [SAMPLES]; then: time assay diff DIRECTORY/a.assay --vs
 // DIRECTORY/b.assay Stacks look like a real server's: 20,000 call paths of depth 10–40 over 3,000
-// functions, 100 threads. In b one function in a hundred is a tenth dearer.
+// functions, 100 threads. In b one function in a hundred costs 10 % more.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -51,7 +51,7 @@ std::vector<std::pair<model::StackId, uint32_t>> add_stacks(run::Writer& writer)
     model::StackId stack{0};
     uint32_t function = 0;
     uint32_t from = 0;
-    // Shares the way of an earlier path for most of its depth, as calls do.
+    // Shares most of its depth with an earlier path, as calls do.
     for (uint32_t d = depth; d > 1; --d) {
       if (by_depth[d - 1].empty()) continue;
       from = d - 1;

@@ -31,7 +31,7 @@ struct Change {
 
 constexpr int kStep = 1000;
 
-// A chain that the compiler can neither shorten nor fold.
+// A chain of operations that the compiler cannot simplify.
 inline uint64_t churn(uint64_t value, int steps) {
   for (int i = 0; i < steps; ++i) value = (value ^ (value >> 29)) * 0xbf58476d1ce4e5b9ULL + 1;
   return value;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does `assay diff` find what was changed, and nothing where nothing was?
+"""Checks that `assay diff` finds planted changes, and finds none where nothing changed.
 
 A small server (planted_server.cpp) is recorded many times as it is and with one change planted: a function 10 % or
 30 % dearer, one lock split into sixteen, allocations removed, code merely moved. Runs of all variants alternate.
@@ -109,7 +109,7 @@ def record_pool(arguments, names, directory):
 
 
 def drop_starved(arguments, pool):
-    """Runs that got less than half of the usual samples measured their neighbours, on a shared machine."""
+    """Runs with less than half of the usual samples, which on a shared machine measured other programs."""
     every = [path for paths in pool.values() for path in paths]
     done = subprocess.run([assay(arguments), "diff", *every, "--vs", every[0], "--per", "second", "--format", "json"],
                           capture_output=True, text=True, timeout=600)
@@ -204,7 +204,7 @@ def draw(arguments, pool, name):
 
 
 def promises_kept(results):
-    """Says of each promise that was asked whether it is kept."""
+    """Prints for each requested promise whether it is kept."""
     alarms, power = results["as it is"], results.get("10 % dearer")
     promises = [("alarms in at most 5 %", alarms["hits"] <= 0.05 * alarms["of"])]
     if power:

@@ -1,9 +1,9 @@
-// A busy program with deep and varied stacks: makes nested documents, prints them and reads them back, on as
-// many threads as asked for (usage: documents THREADS), until it is ended.
+// A busy program with deep and varied stacks: makes nested documents, prints them and reads them
+// back, on as many threads as asked for (usage: documents THREADS), until it is ended.
 //
-// What servers do with JSON, up to a hundred frames deep. run.py builds it with frame pointers; it calls no
-// library while it works, as those may have none, so its chains are whole, as they are on systems that are built
-// with frame pointers throughout.
+// What servers do with JSON, up to a hundred frames deep. run.py builds it with frame pointers; it
+// calls no library while it works, as those may have none, so its frame-pointer chains are
+// complete, as on systems that are built with frame pointers throughout.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -21,7 +21,7 @@ struct Node {
   Node* next = nullptr;   // member of the same object
 };
 
-// Nodes of one document; all given back at once.
+// Nodes of one document; all freed at once.
 class Arena {
  public:
   Node* make() {

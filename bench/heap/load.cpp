@@ -1,7 +1,7 @@
-// Allocates and frees as fast as it can, and says how fast that was. As `heap_load harsh N`: two
-// threads with N allocations each, stacks 29 frames deep, 630 bytes on average, 512 blocks of each
-// thread alive. As `heap_load pair N`: one thread, N pairs of malloc and free of 64 bytes. Prints
-// "WALL_S CPU_S NS_PER_PAIR".
+// Allocates and frees as fast as it can, and prints the speed. As `heap_load harsh N`: two threads
+// with N allocations each, stacks 29 frames deep, 630 bytes on average, 512 blocks of each thread
+// alive. As `heap_load pair N`: one thread, N pairs of malloc and free of 64 bytes. Prints "WALL_S
+// CPU_S NS_PER_PAIR".
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -35,7 +35,7 @@ struct Worker {
   uint64_t random;
   char* slots[kSlots] = {};
 
-  // Takes a block, fills it as a program would, and lets go of an older one.
+  // Allocates a block, fills it as a program would, and frees an older one.
   void one() {
     random = random * 6364136223846793005 + 1442695040888963407;
     size_t bytes = 16 + (random >> 33) % 1230;  // 630 on average

@@ -2,15 +2,13 @@
 //
 // Two threads compute through 24 frames, allocate, and take a mutex that is mostly free.
 //
-//   inproc_bench_workload WORK                 prints the CPU time of the whole process in
-//   nanoseconds;
-//                                              whatever profiles from inside is part of it
-//   inproc_bench_workload WORK PAIRS HZ        with libassay loaded: does the work twice a pair,
-//   with and
-//                                              without a CPU profile, in the order - + + - …;
-//                                              prints the CPU times of each pair, without first.
-//                                              The two halves are a moment apart, so a machine that
-//                                              changes its speed hits both.
+//   inproc_bench_workload WORK
+//       Prints the CPU time of the whole process in nanoseconds; a profiler inside the process is
+//       included.
+//   inproc_bench_workload WORK PAIRS HZ
+//       With libassay loaded: does the work twice per pair, with and without a CPU profile, in the
+//       order - + + - …; prints the CPU times of each pair, without a profile first. The two halves
+//       follow each other directly, so a machine that changes its speed affects both.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -67,8 +65,7 @@ int discard(void*, const void*, size_t) {
   return 0;
 }
 
-// Starting and stopping are not part of the measure: they happen once in a profile of half a
-// minute.
+// Starting and stopping are not measured: they happen once in a profile of half a minute.
 int print_pairs(int rounds, int pairs, unsigned hz) {
   auto start = reinterpret_cast<decltype(&assay_cpu_start)>(dlsym(RTLD_DEFAULT, "assay_cpu_start"));
   auto stop = reinterpret_cast<decltype(&assay_cpu_stop)>(dlsym(RTLD_DEFAULT, "assay_cpu_stop"));

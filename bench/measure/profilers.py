@@ -1,4 +1,4 @@
-"""Profilers: started on a pid, stopped with SIGINT as a person would, and asked what they cost."""
+"""Profilers: started on a pid, stopped with SIGINT as a user would, and measured."""
 
 import json
 import os
@@ -93,7 +93,7 @@ class Profiler:
 
 
 class Nothing(Profiler):
-    """The base line: the same pauses, nobody attached."""
+    """The base line: the same pauses, without a profiler."""
 
     name = "nothing"
 
@@ -197,7 +197,7 @@ def all_profilers(build):
 
 
 class Tracefs:
-    """Mounts tracefs while the benchmark runs, where root can and nobody has."""
+    """Mounts tracefs while the benchmark runs, where root may and it is not mounted."""
 
     point = "/sys/kernel/tracing"
 

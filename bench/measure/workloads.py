@@ -1,4 +1,4 @@
-"""Workloads: servers that run while profilers come and go, and that tell how much they get done.
+"""Workloads: servers that run while profilers are attached and detached, and that report their throughput.
 
 Each is a context manager. done() is a count that grows with the work, read from outside (the server's
 own counter or the kernel's), so throughput can be taken over exactly the window that is wanted.
@@ -26,7 +26,7 @@ def free_port():
 
 
 def stop(process):
-    """Ends a process that we started: politely, then not."""
+    """Ends a process that we started: SIGTERM, then SIGKILL."""
     if process is None or process.poll() is not None:
         return
     process.terminate()
@@ -126,7 +126,7 @@ class Redis(Workload):
 
 
 class PingPong(Workload):
-    """Two threads on one CPU that hand a byte to and fro: nothing but context switches."""
+    """Two threads on one CPU that pass a byte back and forth: nothing but context switches."""
 
     name = "switch-heavy"
     what = "lab/pingpong_server --pin: two threads on one CPU hand a byte to and fro"

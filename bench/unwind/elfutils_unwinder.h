@@ -1,5 +1,5 @@
 // ElfutilsUnwinder: the same raw stacks walked by elfutils (dwfl_getthread_frames over the copy),
-// as the truth to compare with and the speed to beat. One per program image.
+// as the reference for frames and speed. One per program image.
 #pragma once
 
 #include <cstring>
@@ -55,7 +55,7 @@ class ElfutilsUnwinder {
   }
 
  private:
-  // From our own memory, as our table of it is; elfutils wants a file.
+  // From our own memory, as our table of it is; elfutils needs a file.
   void report_vdso(const model::Mapping& mapping) {
     const std::string& image = os::vdso_image().bytes;
     int fd = ::memfd_create("vdso", MFD_CLOEXEC);
@@ -88,7 +88,7 @@ class ElfutilsUnwinder {
   }
 
   static int find_elf(Dwfl_Module*, void**, const char*, Dwarf_Addr, char**, Elf**) { return -1; }
-  // .eh_frame alone, as ours: separate debug files would add what we do not read.
+  // Only .eh_frame, as in our unwinder: separate debug files would add data that we do not read.
   static int no_debug_file(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*,
                            GElf_Word, char**) {
     return -1;

@@ -1,9 +1,10 @@
-// bench/unwind/truth: are our frames elfutils' frames, and how much faster are they found?
+// bench/unwind/truth: compares Assay's frames with elfutils', and the speed of both.
 //
-// Usage: unwind_truth NAME COPY_BYTES MAX_SAMPLES SECONDS -- COMMAND…   one row of the table per
-// call Records the command with perf_event, walks every raw sample with both unwinders, prints how
-// many agree, each kind of difference with an example, and the time per frame of each on the same
-// samples.
+// Usage: unwind_truth NAME COPY_BYTES MAX_SAMPLES SECONDS -- COMMAND…
+//
+// One call prints one row of the table. Records the command with perf_event, walks every raw sample
+// with both unwinders, prints how many agree, each kind of difference with an example, and the time
+// per frame of each on the same samples.
 #include <chrono>
 #include <cstdlib>
 #include <map>
@@ -97,7 +98,7 @@ class Comparison {
         });
   }
 
-  // Nanoseconds per frame of the table walk alone, nothing remembered, over the same samples.
+  // Nanoseconds per frame of the table walk alone, without caches, over the same samples.
   double time_walker() {
     Walk walk;
     auto scratch = std::make_unique<unwind::WalkScratch>();
@@ -107,7 +108,7 @@ class Comparison {
     });
   }
 
-  // The same of the whole unwinder, with its exact cache and joins. Each state of an address space
+  // The same for the whole unwinder, with its exact cache and joins. Each state of an address space
   // is a process of its own here, so that replaying does not rebuild what a capture builds once.
   double time_unwinder() {
     return time([&](const Sample& s) {
@@ -117,7 +118,7 @@ class Comparison {
     });
   }
 
-  // The same of elfutils, with its modules already opened and its caches warm from compare().
+  // The same for elfutils, with its modules already opened and its caches warm from compare().
   double time_elfutils() {
     return time([&](const Sample& s) { return s.elfutils->unwind(s.raw).size(); });
   }
@@ -157,7 +158,7 @@ class Comparison {
             image->elfutils.get()};
   }
 
-  // What two readings of the clock cost by themselves; taken off both unwinders' times.
+  // The cost of two clock readings; subtracted from the times of both unwinders.
   static Clock::duration clock_cost() {
     static const Clock::duration cost = [] {
       auto least = Clock::duration::max();
@@ -171,7 +172,7 @@ class Comparison {
   }
 
   // Each sample is walked once per pass, its copy freshly read as a capture has just done; the
-  // least of the passes counts, so that neither a preemption nor another process's load does.
+  // fastest pass counts, so that preemptions and other processes have no influence.
   template <class Unwind>
   double time(Unwind unwind_one) {
     constexpr int kPasses = 25;

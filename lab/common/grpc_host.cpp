@@ -11,7 +11,7 @@ namespace lab {
 
 std::unique_ptr<grpc::Server> build(grpc::ServerBuilder& builder, int port) {
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  // Without this gRPC shares a port that is taken instead of saying so.
+  // Without this, gRPC shares a port that is in use instead of reporting an error.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   int chosen = 0;
   builder.AddListeningPort("127.0.0.1:" + std::to_string(port), grpc::InsecureServerCredentials(),

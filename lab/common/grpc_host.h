@@ -1,7 +1,7 @@
 // GrpcHost: what the lab's gRPC servers share: a loopback port, reflection, an end on SIGTERM.
 //
-// build() exits 1 with a sentence when the port cannot be had. wait_for_end() returns on SIGINT or
-// SIGTERM, which block_signals() must have blocked before any thread was started.
+// build() exits 1 with a message when the port is not available. wait_for_end() returns on SIGINT
+// or SIGTERM, which block_signals() must have blocked before any thread was started.
 #pragma once
 
 #include <csignal>

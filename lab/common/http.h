@@ -1,9 +1,9 @@
-// The HTTP/1.1 that the lab's servers understand: requests with a body of known length, keep-alive,
-// responses whole or in chunks.
+// The part of HTTP/1.1 that the lab's servers implement: requests with a body of known length,
+// keep-alive, responses in one piece or in chunks.
 //
 // In: bytes as they came from a socket. Out: whole requests, taken from the front of the buffer.
-// Failures: bytes that are no HTTP, a head beyond 16 kB or a body beyond 1 MB make the parse `bad`;
-// answer 400 and close the connection.
+// Failures: bytes that are not HTTP, a head beyond 16 kB or a body beyond 1 MB make the parse
+// `bad`; answer 400 and close the connection.
 #pragma once
 
 #include <cstddef>

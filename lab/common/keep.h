@@ -1,4 +1,4 @@
-// keep(value): the compiler must compute the value, though nobody reads it.
+// keep(value): makes the compiler compute the value although it is not used.
 #pragma once
 
 namespace lab {

@@ -1,4 +1,4 @@
-// Options: the command line of a lab server, in one grammar for all of them.
+// Options: the command line of a lab server, in one syntax for all of them.
 //
 // `--name VALUE` sets an option that was declared, `--fault NAME=INTENSITY` switches a declared
 // fault on; an intensity of 0 is the fault switched off. `--help` prints every option and fault.
@@ -27,7 +27,7 @@ class Options {
   const std::string& text(std::string_view name) const;
   long fault(std::string_view name) const;  // 0: not switched on
 
-  // Every option and fault as given, to hand them to a process of the same program.
+  // Every option and fault as given, to pass them to a process of the same program.
   std::vector<std::string> arguments() const;
 
  private:

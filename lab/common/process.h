@@ -2,7 +2,7 @@
 //
 // Loopback only. A server blocks SIGINT and SIGTERM before it starts a thread, prints one line
 // "listening 127.0.0.1:PORT" when it is ready, and ends on either signal, exit 0. Children of a
-// server die with it, even by kill -9 (die_with_parent). Failures: a sentence on stderr and exit
+// server end with it, even after kill -9 (die_with_parent). Failures: a sentence on stderr and exit
 // status 1.
 #pragma once
 
@@ -27,13 +27,14 @@ void announce(int port);
 void name_thread(const std::string& name);
 void set_nodelay(int fd);
 
-// In a new child: kill -9 of `parent` kills it, too. False: the parent is already gone.
+// In a new child: kill -9 of `parent` kills it, too. False: the parent has already ended.
 bool die_with_parent(pid_t parent);
 
 // Runs this very program again with other arguments. inherited_fd stays open in it, or -1.
 pid_t start_self(const std::vector<std::string>& arguments, int inherited_fd);
 
-// A file that has no name and so leaves nothing behind; its blocks are on the disk of `directory`.
+// A file without a name, so it is deleted with the process; its blocks are on the disk of
+// `directory`.
 int open_nameless_file(const std::string& directory);
 
 }  // namespace lab

@@ -90,8 +90,8 @@ struct Shared {
         tiny(options.fault("tiny")) {}
 };
 
-// One call, from waiting for it to its end. proceed() is called by whoever drains its queue; the
-// object deletes itself when its last event has come.
+// One call, from waiting for it to its end. proceed() is called by the thread that drains its
+// queue; the object deletes itself when its last event has come.
 class CallData {
  public:
   CallData(Shared& shared, grpc::ServerCompletionQueue& queue) : shared_(shared), queue_(queue) {}

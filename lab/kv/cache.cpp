@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kChunkLines = 64;  // applied under the lock at a time
 constexpr size_t kMostLineBytes = 64 * 1024;
-constexpr size_t kReportsPerFile = 3;  // malformed lines told one by one
+constexpr size_t kReportsPerFile = 3;  // malformed lines reported one by one
 constexpr size_t kPageBytes = 4096;
 
 // The next field up to a comma; what follows stays in `rest`.
@@ -74,7 +74,7 @@ uint64_t Cache::keys() const {
   return table_.size();
 }
 
-// Honest work per line: a checksum over it, as often as --line-work says.
+// Useful work per line: a checksum over it, as often as --line-work says.
 [[gnu::noinline]] bool Cache::check_line(std::string_view line) const {
   uint32_t sum = 0;
   for (long i = 0; i < line_work_; ++i) {
@@ -118,7 +118,7 @@ void Cache::report_malformed(const std::string& name, size_t line) {
   }
 }
 
-// A file comes from somewhere slow.
+// Simulates a slow source of files.
 [[gnu::noinline]] void Cache::wait_for_source() const {
   timespec pause{file_pause_ms_ / 1000, file_pause_ms_ % 1000 * 1'000'000};
   nanosleep(&pause, nullptr);

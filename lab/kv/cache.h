@@ -2,10 +2,10 @@
 //
 // find() takes the lock shared; a file's lines are applied a chunk at a time, each chunk under the
 // lock held exclusively. Any thread may call. Faults (see README.md): `rwlock` holds the lock for a
-// share of a file's lines including their parsing, `duplicates` keeps and hands out needless
-// copies, `leak` remembers every request for ever. Failures: lines that make no sense are counted,
-// and the first of each file are reported on stderr; a file that cannot be read is reported.
-// Nothing in a file ends the server.
+// share of a file's lines including their parsing, `duplicates` keeps and returns needless copies,
+// `leak` keeps every request forever. Failures: malformed lines are counted, and the first of each
+// file are reported on stderr; a file that cannot be read is reported. Nothing in a file ends the
+// server.
 #pragma once
 
 #include <atomic>

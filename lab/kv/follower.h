@@ -1,9 +1,9 @@
 // Follower: loads what lies in a directory, then every file that appears in another.
 //
 // load_all() takes the newest SNAPSHOT_* and every DELTA_* in the order of their names. follow()
-// runs its own thread until the object dies: a file counts when it was closed after writing or
-// moved in, so a half-written one is never read; names that start with a dot are left alone.
-// Failures: a directory that is not there ends the server with a sentence and exit status 1.
+// runs its own thread until the object is destroyed: a file counts when it was closed after writing
+// or moved in, so a half-written one is never read; names that start with a dot are ignored.
+// Failures: a missing directory ends the server with a message and exit status 1.
 #pragma once
 
 #include <atomic>

@@ -1,11 +1,11 @@
 // Channel: the shared memory between the main process and one worker.
 //
-// A memfd, mapped by both and so without a name: when the last process ends, however it ends, the
-// memory is gone. Two rings of fixed slots: requests to the worker, responses back. A ring has one
-// consumer and, at a time, one producer; each side sleeps on a futex in the ring when it has to
-// wait, so that the other can wake it across processes.
-// Failures: creating or mapping it ends the process with a sentence. A peer that writes nonsense
-// indexes cannot make a reader leave its slots: indexes are taken modulo the size.
+// A memfd without a name, mapped by both: when the last process ends, in any way, the memory is
+// freed. Two rings of fixed slots: requests to the worker, responses back. A ring has one consumer
+// and, at a time, one producer; each side sleeps on a futex in the ring when it has to wait, so
+// that the other can wake it across processes. Failures: creating or mapping it ends the process
+// with a sentence. A peer that writes wrong indexes cannot make a reader leave its slots: indexes
+// are taken modulo the size.
 #pragma once
 
 #include <atomic>

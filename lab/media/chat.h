@@ -1,6 +1,6 @@
 // The OpenAI-like JSON of /v1/chat/completions.
 //
-// In: a request's body, from anyone. Out: what the server needs of it, or why it is refused.
+// In: a request's body, not trusted. Out: the fields that the server needs, or why it is refused.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ namespace lab::media {
 using Clock = std::chrono::steady_clock;
 
 // One thread, its epoll, its connections. A request's id is the loop's number in the top byte and a
-// connection's serial number below, so that an answer that comes too late meets nobody.
+// connection's serial number below, so that an answer that comes too late finds no connection.
 class IoLoop {
  public:
   IoLoop(const Options& options, DecodeScheduler& scheduler, RequestLog& log, uint64_t number)
@@ -122,7 +122,7 @@ class IoLoop {
     for (const Response& piece : pieces) take_piece(piece);
   }
 
-  // A piece of an answer; late ones, whose request was given up, are dropped.
+  // A piece of an answer; late ones, whose request has timed out, are dropped.
   void take_piece(const Response& piece) {
     uint64_t serial = requests_.contains(piece.id) ? requests_[piece.id] : 0;
     auto found = connections_.find(serial);
@@ -241,7 +241,7 @@ class IoLoop {
       connection.request = 0;
       connection.text.clear();
       connection.tokens = 0;
-      // In the middle of a stream there is no way to say it but to close.
+      // In the middle of a stream the only way to report it is to close.
       if (connection.streamed) {
         drop(serial);
         continue;

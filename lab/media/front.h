@@ -1,6 +1,6 @@
 // Front: the HTTP side of media's main process.
 //
-// IO threads, each with its own epoll and connections; adopt() hands them new ones, deliver()
+// IO threads, each with its own epoll and connections; adopt() gives them new ones, deliver()
 // passes a worker's piece to the thread whose connection asked for it. Requests that no worker
 // answers within --timeout-ms become a 504. Both calls may come from any thread.
 #pragma once

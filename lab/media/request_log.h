@@ -1,8 +1,8 @@
 // RequestLog: one line per request. Healthy: buffered, written 64 kB at a time. Fault `log`: so
 // many lines per request, each forced to the disk before the request goes on.
 //
-// Any thread may write; in the faulty mode no lock is held, so what is waited for is the disk. The
-// file has no name and leaves nothing behind.
+// Any thread may write; in the faulty mode no lock is held, so requests wait for the disk. The file
+// has no name and is deleted with the process.
 #pragma once
 
 #include <mutex>

@@ -62,7 +62,7 @@ void DecodeScheduler::pass_responses_on(size_t number) {
   }
 }
 
-// The honest work of admission: a pass over the prompt, again and again, `steps` bytes in all.
+// The useful work of admission: a pass over the prompt, again and again, `steps` bytes in all.
 [[gnu::noinline]] uint64_t DecodeScheduler::tokenize_prompt(std::string_view prompt, uint64_t seed,
                                                             long steps) {
   uint64_t hash = seed;

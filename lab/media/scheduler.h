@@ -1,11 +1,11 @@
 // DecodeScheduler: main's side of the workers. Prepares a prompt, picks a worker, passes answers
 // on.
 //
-// submit() may be called from any thread. One thread per worker takes its responses and hands each
-// piece to `deliver`, which must be quick. A worker that died gets no more requests.
-// Fault: with `lock` a share of the preparation (arithmetic, and a pause where one is asked for) is
-// done while holding the one mutex of the scheduler.
-// Failures: submit() returns false when no worker can take the request now.
+// submit() may be called from any thread. One thread per worker takes its responses and passes each
+// piece to `deliver`, which must be fast. A worker that has ended gets no more requests. Fault:
+// with `lock` a share of the preparation (arithmetic, and a pause where one is asked for) is done
+// while holding the one mutex of the scheduler. Failures: submit() returns false when no worker can
+// take the request now.
 #pragma once
 
 #include <atomic>

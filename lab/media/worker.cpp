@@ -19,8 +19,8 @@ constexpr size_t kMaxBatch = 16;
 constexpr int kIdleWaitMs = 1000;
 constexpr size_t kTokenBytes = 12;
 
-// What a request says about sampling. Owns many strings, so building one allocates: harmless
-// once per sequence, the fault `params` when it is done for every token.
+// The sampling parameters of a request. Owns many strings, so building one allocates: harmless once
+// per sequence, the fault `params` when it is done for every token.
 struct SamplingParams {
   [[gnu::noinline]] SamplingParams(uint32_t max_tokens, long stop_words);
   uint32_t max_tokens;
@@ -37,12 +37,12 @@ SamplingParams::SamplingParams(uint32_t tokens, long stop_words) : max_tokens(to
   }
 }
 
-// Stands for the accelerator: a hidden state that every token changes.
+// Simulates the accelerator: a hidden state that every token changes.
 class MockPipeline {
  public:
   explicit MockPipeline(long token_work) : token_work_(token_work) {}
 
-  // The honest cost of a token.
+  // The useful work of a token.
   [[gnu::noinline]] uint64_t decode_token(uint64_t state) {
     for (long i = 0; i < token_work_; ++i) {
       state ^= state << 13;
@@ -103,8 +103,8 @@ class BlazeRunner {
 
   [[gnu::noinline]] void wait_for_request() {
     if (poll_ == 0) return channel_.requests.wait_for_item(kIdleWaitMs);
-    // The fault: nothing to do is spent asking again, the more the higher the intensity; at 100 it
-    // never sleeps.
+    // The fault: an idle worker polls the queue, more with a higher intensity; at 100 it never
+    // sleeps.
     Request request;
     for (long i = 0; poll_ >= 100 || i < poll_ * 1000; ++i) {
       if (!channel_.requests.try_pop(request)) continue;
@@ -130,7 +130,7 @@ class BlazeRunner {
     std::erase_if(batch_, [](const Sequence& s) { return s.produced >= s.request.max_tokens; });
   }
 
-  // The fault `clock`: reads the time again and again to decide what one reading would.
+  // The fault `clock`: reads the time again and again where one reading would do.
   [[gnu::noinline]] void check_deadline() {
     timespec now{};
     for (long i = 0; i < clock_; ++i) clock_gettime(CLOCK_MONOTONIC, &now);
@@ -163,7 +163,7 @@ class BlazeRunner {
     bool full = pending.text_bytes + kTokenBytes > kTextBytes;
     if (!pending.last && !full && !sequence.request.streamed) return;
     while (!channel_.responses.try_push(pending))
-      usleep(200);  // main is behind: it decides the pace
+      usleep(200);  // the main process is slower: wait for it
     pending.text_bytes = 0;
     pending.tokens = 0;
   }

@@ -3,8 +3,8 @@
 //
 // BlazeRunner::step() decodes one token for every sequence in the batch; the pipeline behind it is
 // a mock whose cost per token is a fixed amount of arithmetic. Faults of the worker (see
-// README.md): poll, clock, params, hang, device. One thread; never returns before the process is
-// told to end.
+// README.md): poll, clock, params, hang, device. One thread; returns only when the process shall
+// end.
 #pragma once
 
 #include "lab/common/options.h"

@@ -1,5 +1,5 @@
-// neighbour: threads that want a CPU all the time, for as long as they are let. The server beside
-// it has to share. Ends on SIGTERM, or when whoever started it ends.
+// neighbour: threads that use a CPU all the time, so that the server beside it has to share. Ends
+// on SIGTERM, or when its parent process ends.
 #include <cstdio>
 #include <thread>
 #include <vector>

@@ -1,13 +1,12 @@
 // pingpong_server: a switch-heavy server with a switchable rate, and its own throughput as output.
 //
-// Two threads (pinned to one CPU with --pin) hand a byte to and fro over two pipes: every hand-off
-// is a context switch and nothing else, the worst case for a profiler of waits. --work-us puts
-// about so much fixed arithmetic into every round trip; --rate N paces it to N switches a second.
-// --depth N makes both threads switch N calls deeper in the stack.
-// Prints "ready PID" when it runs, then one JSON line at the end:
-// {"round_trips":N,"seconds":S,"switches":N}
-// --counter FILE keeps the round trips so far in FILE, 8 bytes, for a reader that maps it.
-// Ends after --for SECONDS, or on SIGTERM.
+// Two threads (pinned to one CPU with --pin) pass a byte back and forth over two pipes: every
+// hand-off is a context switch and nothing else, the worst case for a profiler of waits. --work-us
+// puts about so much fixed arithmetic into every round trip; --rate N paces it to N switches a
+// second. --depth N makes both threads switch N calls deeper in the stack. Prints "ready PID" when
+// it runs, then one JSON line at the end: {"round_trips":N,"seconds":S,"switches":N} --counter FILE
+// keeps the round trips so far in FILE, 8 bytes, for a reader that maps it. Ends after --for
+// SECONDS, or on SIGTERM.
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -29,7 +28,7 @@ namespace {
 
 struct Options {
   long seconds = 5;
-  long rate = 0;  // switches a second; 0: as many as there can be
+  long rate = 0;  // switches a second; 0: as many as possible
   long work_us = 0;
   long depth = 0;
   bool pin = false;
@@ -161,13 +160,15 @@ int main(int argc, char** argv) {
   int there[2], back[2];
   if (pipe(there) != 0 || pipe(back) != 0) die("pipe");
   std::atomic<uint64_t>* trips = make_counter(options.counter);
-  std::thread other(
-      [&] { g_sink = static_cast<uint64_t>(descend(options.depth, [&] { pong(there[0], back[1]); })); });
+  std::thread other([&] {
+    g_sink = static_cast<uint64_t>(descend(options.depth, [&] { pong(there[0], back[1]); }));
+  });
   std::printf("ready %d\n", static_cast<int>(getpid()));
   std::fflush(stdout);
 
   long begin = now_ns();
-  g_sink = static_cast<uint64_t>(descend(options.depth, [&] { ping(there[1], back[0], options, *trips); }));
+  g_sink = static_cast<uint64_t>(
+      descend(options.depth, [&] { ping(there[1], back[0], options, *trips); }));
   double seconds = static_cast<double>(now_ns() - begin) / 1e9;
   close(there[1]);
   other.join();

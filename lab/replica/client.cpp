@@ -1,10 +1,10 @@
-// replica_client: load for replica, and the witness of what it acknowledged.
+// replica_client: load for replica, and the check that acknowledged puts are kept.
 //
-// --streams connections with --window puts under way on each, for --for seconds; prints one JSON
+// --streams connections with --window unanswered puts on each, for --for seconds; prints one JSON
 // object with throughput and latency (exact: every latency is kept). Keys are new each time, or
 // reused when --keys says how many there are. --acked FILE writes down every key whose put was
-// acknowledged; --verify FILE reads each of them back. Exit status 1: the server was not there, the
-// connection broke, or a key is missing.
+// acknowledged; --verify FILE reads each of them back. Exit status 1: the server was not reachable,
+// the connection broke, or a key is missing.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

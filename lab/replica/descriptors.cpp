@@ -27,7 +27,7 @@ Descriptors::Shard& Descriptors::shard_of(const std::string& key) {
   return shards_[std::hash<std::string>()(key) % shards_.size()];
 }
 
-// The honest cost of a descriptor.
+// The useful work for a descriptor.
 [[gnu::noinline]] uint64_t Descriptors::sequence_command(const std::string& key, long steps) const {
   uint64_t digest = 0xcbf29ce484222325ull;
   size_t at = 0;

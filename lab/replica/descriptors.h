@@ -1,4 +1,4 @@
-// Descriptors: one record per command under way, from its arrival to its reply.
+// Descriptors: one record per open command, from its arrival to its reply.
 //
 // Sixty-four shards, each with its lock; the fault `lock` puts them under one lock, which is then
 // held for a share of the work (and of the pause, where one is asked for) that making a descriptor

@@ -1,6 +1,7 @@
-// A follower: takes appended commands from the leader, keeps them in its log, says how far it is.
+// A follower: takes appended commands from the leader, keeps them in its log, acknowledges its last
+// index.
 //
-// One connection at a time, one thread, until the process is told to end. A command is acknowledged
+// One connection at a time, one thread, until the process shall end. A command is acknowledged
 // after its record is written. Faults: `slow` sleeps before every acknowledgement, `flush`
 // acknowledges every command by itself, `sync` forces every record to the disk.
 #pragma once

@@ -78,7 +78,7 @@ void Leader::stop() {
   }
 }
 
-// One client stream: commands that arrived together go on together.
+// One client stream: commands that arrived together are passed on together.
 void Leader::serve(const std::shared_ptr<Client>& client) {
   name_thread("stream-" + std::to_string(client->id));
   FrameReader reader(client->fd);
@@ -106,8 +106,8 @@ bool Leader::take_command(const std::shared_ptr<Client>& client, const Frame& fr
   return true;
 }
 
-// What the log held at the start may have been acknowledged by an earlier life: nothing is read
-// before it is applied again.
+// Commands in the log at the start may have been acknowledged before a restart: reads wait until
+// they are applied again.
 void Leader::answer_get(Client& client, uint64_t seq, const std::string& key) {
   {
     std::unique_lock lock(mutex_);
@@ -155,8 +155,8 @@ void Leader::write_log() {
   }
 }
 
-// One follower: connects, learns how far it is, sends what it lacks; again when the connection
-// ends.
+// One follower: connects, learns its last index, sends the commands it lacks; starts again when the
+// connection ends.
 void Leader::feed_follower(Follower& follower) {
   name_thread("send-" + std::to_string(follower.port));
   for (;;) {

@@ -4,8 +4,8 @@
 // Threads: one per client stream reads commands and makes their descriptors; `log-writer` appends
 // them to the leader's own log; per follower one thread sends and one takes acknowledgements;
 // `applier` applies what is committed to the state machine and sends the replies. A put is answered
-// only after its command is in the logs of two of three replicas, the leader's among them.
-// run() returns when a signal comes. The leader never changes; when it dies, the group stops.
+// only after its command is in the logs of two of three replicas, the leader's among them. run()
+// returns when a signal comes. The leader never changes; when it ends, the group stops.
 #pragma once
 
 #include <array>
@@ -48,7 +48,7 @@ class Leader {
   };
   struct Entry {
     std::string command;
-    std::shared_ptr<Client> client;  // none: from a log, nobody waits for a reply
+    std::shared_ptr<Client> client;  // none: read from a log, no client waits for a reply
     uint64_t seq = 0;
   };
   struct Follower {

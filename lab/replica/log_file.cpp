@@ -61,7 +61,7 @@ void LogFile::read_back() {
     commands_.emplace_back(command);
     at += sizeof head + head[0];
   }
-  // What follows the last whole record was never acknowledged.
+  // Bytes after the last complete record were never acknowledged.
   if (ftruncate(fd_, static_cast<off_t>(at)) != 0) die("cannot cut the log");
   if (lseek(fd_, 0, SEEK_END) < 0) die("cannot seek in the log");
 }

@@ -3,9 +3,8 @@
 // append() writes whole records with one write() per batch; it returns when the kernel has them, so
 // only a crash of the machine could lose them. With the fault `sync` every record is written by
 // itself and forced to the disk so many times. At open the file is read back, and cut after the
-// last whole record. Record: u32 length, u32 checksum, command. One thread.
-// Failures: a file that cannot be written ends the process: going on would acknowledge what is not
-// kept.
+// last whole record. Record: u32 length, u32 checksum, command. One thread. Failures: a file that
+// cannot be written ends the process: continuing would acknowledge commands that are not stored.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // replica: a replicated log of three processes on loopback, and the launcher that starts them.
 //
-// Without --id it is the launcher: starts the leader (0) and two followers (1, 2), starts a
-// follower that died again, and ends all of them when it ends, however it ends. See README.md.
+// Without --id it is the launcher: starts the leader (0) and two followers (1, 2), restarts a
+// follower that has ended, and ends all of them when it ends in any way. See README.md.
 #include <array>
 #include <cstdio>
 #include <string>
@@ -57,7 +57,7 @@ struct Group {
   }
 };
 
-// True: the leader is gone, and with it the group.
+// True: the leader has ended, and so has the group.
 bool reap(Group& group) {
   bool leader_is_gone = false;
   int status = 0;

@@ -1,4 +1,4 @@
-"""A running server of the lab with its load, and the proof that nothing of it is left afterwards.
+"""A running server of the lab with its load, and the check that nothing of it is left afterwards.
 
 Every process that a session starts, and every child of one, carries LAB_SESSION=<id> in its
 environment; that is how what is left behind is found, whoever its parent is by then. Sessions end
@@ -46,7 +46,7 @@ def processes_of(session_id):
 
 
 def is_listening(port):
-    """Does anyone listen on 127.0.0.1:port?"""
+    """Whether a process listens on 127.0.0.1:port."""
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex(("127.0.0.1", port)) == 0

@@ -11,7 +11,7 @@ ORDER = ("faulty", "healthy", "healthy", "faulty")
 
 
 def figures(result):
-    """Throughput and latency from `assay load --json` or the replica client, which speaks alike."""
+    """Throughput and latency from `assay load --json` or the replica client, which has the same format."""
     latency = result.get("latency") or result.get("latency_ns") or {}
 
     def nanoseconds(name):
