@@ -1,5 +1,5 @@
-// The rules of the house that a compiler does not know: which room of src/ may include which, and how large folders,
-// files and functions may grow.
+// Rules that a compiler does not check: which room of src/ may include which, and how large folders, files and
+// functions may be.
 #include <filesystem>
 #include <fstream>
 #include <map>

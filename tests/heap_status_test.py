@@ -13,7 +13,7 @@ import tempfile
 
 from outside import check, outcome, run
 
-# Keeps what it takes, or not; small enough to be quick, long enough for marks of growth.
+# Leaks or not; small enough to be fast, long enough to measure growth.
 PROGRAM = """
 import os, sys, time
 print("words of the command", flush=True)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a wrong command line is told, and how wide a table gets.
+"""Error messages for wrong command lines, and the width of tables.
 
 usage: usage_test.py ASSAY
 """

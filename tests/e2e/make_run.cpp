@@ -1,4 +1,5 @@
-// make_run: writes run files that the page must bear: large, hostile, empty, tiny, imported.
+// make_run: writes run files that the page must be able to show: large, hostile, empty, tiny,
+// imported.
 //
 //   make_run big FILE NODES [WAITS]   that many distinct call paths, and waits on top
 //   make_run large FILE MEGABYTES     samples and waits until the file has about that size
@@ -125,7 +126,7 @@ class RunMaker {
   uint64_t pending_ = 0, allocations_ = 0;
 };
 
-// A random tree: each new path hangs on one of the last few thousand, so depth grows to about 40.
+// A random tree: each new path extends one of the last few thousand, so depth grows to about 40.
 void make_big(const std::string& path, uint32_t nodes, uint32_t waits) {
   constexpr uint32_t kFunctions = 20'000, kDeepest = 42;
   RunMaker run(path, 30 * kSecond, "perf_event");
@@ -196,7 +197,7 @@ void make_large(const std::string& path, uint64_t megabytes) {
   run.finish(now);
 }
 
-// A server that keeps what it reads into a cache and gives back what it answers with.
+// A server that keeps the memory of its cache and frees the memory of its answers.
 void make_heap(const std::string& path) {
   RunMaker run(path, 4 * kSecond, "heap");
   auto thread = run.thread("worker-1", "worker-*");

@@ -1,6 +1,6 @@
-// Fuzz entry of the readers of foreign profiles: any bytes through every one of them, whatever they
-// look like. What a reader takes in goes to a writer that keeps nothing; what it refuses must be
-// refused with the file's name.
+// Fuzz entry of the readers of foreign profiles: any bytes go through every reader, whatever format
+// they look like. Accepted data go to a writer that keeps nothing; a refusal must contain the
+// file's name.
 //
 // The corpus is tests/golden: real files of every format.
 #include <algorithm>
@@ -128,7 +128,7 @@ std::vector<std::vector<uint8_t>> fuzz_corpus() {
   for (const std::filesystem::path& path : paths) {
     std::ifstream file(path, std::ios::binary);
     std::string bytes((std::istreambuf_iterator<char>(file)), {});
-    // Mutations of packed bytes would only try zlib.
+    // Mutations of compressed bytes would only test zlib.
     Input input = Input::of_bytes(path.filename(), std::move(bytes));
     if (input.load()) corpus.emplace_back(input.bytes().begin(), input.bytes().end());
   }

@@ -1,5 +1,6 @@
-// Fuzz entry of libassay's HTTP server: any bytes as a request. Runs inside other people's servers,
-// so nothing may read beyond what came, and every text of a request must lie within it.
+// Fuzz entry of libassay's HTTP server: any bytes as a request. The code runs inside foreign
+// servers, so it must not read beyond the received bytes, and every text of a request must lie
+// within them.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>

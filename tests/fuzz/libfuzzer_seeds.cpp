@@ -1,6 +1,6 @@
-// What a fuzz target wants beside libFuzzer's own main: its corpus, which is made by the target
-// itself, and what fuzzing has found before (FOUND/TARGET), as files in the folder that libFuzzer
-// starts from: the first folder among the arguments.
+// What a fuzz target needs beside libFuzzer's own main: its corpus, which the target makes itself,
+// and earlier findings (FOUND/TARGET), written as files to the folder that libFuzzer starts from:
+// the first folder among the arguments.
 #include <filesystem>
 #include <fstream>
 #include <string>

@@ -1,4 +1,4 @@
-// Fuzz entry of the perf record parser: any bytes, as they are and as a record of a right size.
+// Fuzz entry of the perf record parser: any bytes, unchanged and as a record of the right size.
 //
 // With clang: -fsanitize=fuzzer,address over this file and assay_capture. Without:
 // replay_driver.cpp runs it on a corpus and on seeded mutations of it, as a normal test.

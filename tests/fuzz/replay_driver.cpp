@@ -1,5 +1,5 @@
-// A fuzz target as a normal test: its corpus, what fuzzing has found before (FOUND/TARGET), then
-// seeded mutations of the corpus, always the same ones.
+// A fuzz target as a normal test: its corpus, earlier findings (FOUND/TARGET), then seeded
+// mutations of the corpus, always the same ones.
 //
 //   TARGET [MUTATIONS [SEED]]     TARGET FILE…
 // With files it replays those instead, as libFuzzer does with a crash it found.
@@ -59,7 +59,7 @@ void replay(const std::filesystem::path& path) {
   LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
 }
 
-// Inputs that once crashed, hung or ate the memory.
+// Inputs that once crashed, hung or used too much memory.
 size_t replay_found(const std::filesystem::path& folder) {
   size_t count = 0;
   if (!std::filesystem::exists(folder)) return count;

@@ -19,7 +19,7 @@ using assay::model::Sample;
 using assay::model::Wait;
 using assay::run::totals_of;
 
-// What decodes must encode again to a block of the same rows: a decoder that accepts rows the
+// Decoded rows must encode again to a block with the same rows: a decoder that accepts rows the
 // encoder cannot hold, or that loses some, is wrong.
 template <class Row>
 void check(assay::Result<void> decoded, const std::vector<Row>& rows) {

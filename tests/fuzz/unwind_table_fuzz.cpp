@@ -1,7 +1,7 @@
 // Fuzz entry of the unwind table builder: any bytes as an ELF file, and as the table itself.
 //
-// A hostile file may make nonsense rows, never a table that fails its own validation; a hostile
-// table may make nonsense frames, never a read outside it (a sanitizer build sees that).
+// A hostile file may give wrong rows, but never a table that fails its own validation; a hostile
+// table may give wrong frames, but never a read outside of it (a sanitizer build detects that).
 #include <cstdint>
 #include <cstdlib>
 #include <span>

@@ -1,7 +1,7 @@
 // Fuzz entry of the unwinder: any registers, stack copy and call chain over a sound table.
 //
-// Input: 17 registers, 4 bytes that say which are known, the copy. Nothing
-// may crash, run away or read outside the copy; what the cache answers must be what a walk finds.
+// Input: 17 registers, 4 bytes that say which are known, the copy. Nothing may crash, loop forever
+// or read outside the copy; the cache must give the same result as a walk.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>

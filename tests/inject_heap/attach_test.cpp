@@ -1,5 +1,5 @@
-// libassay_heap.so loaded late, as the injector loads it: hooks come, sample, and go again under
-// load.
+// libassay_heap.so loaded late, as the injector loads it: hooks are set, sample, and are removed
+// under load.
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -29,7 +29,7 @@ Library& library() {
   return loaded;
 }
 
-// Not inlined: a compiler that sees two looks at one slot need not look twice.
+// Not inlined: otherwise the compiler may read the slot only once.
 __attribute__((noinline)) void* slot_of_malloc() {
   void* (*volatile function)(size_t) = malloc;
   return reinterpret_cast<void*>(function);
@@ -190,7 +190,7 @@ TEST_F(Attach, AForkedChildIsSampledThroughAChannelOfItsOwn) {
 }
 
 // While one thread opens a library again and again, which makes the sampler look through all
-// objects under the loader's lock, another forks: no child may find that lock held for ever.
+// objects under the loader's lock, another forks: no child may find that lock held forever.
 TEST_F(Attach, ForkedChildrenFindTheLoaderUnlocked) {
   void* kept =
       dlopen(HEAP_PLUGIN, RTLD_NOW | RTLD_LOCAL);  // so that the loader itself changes nothing

@@ -37,7 +37,8 @@ struct HeapSeen {
 
 class ChannelFile {
  public:
-  static constexpr uint64_t kRingBytes = 64 << 20;  // nobody reads along: all of it must fit
+  static constexpr uint64_t kRingBytes = 64
+                                         << 20;  // no reader runs meanwhile: all records must fit
 
   ChannelFile(const std::string& path, uint64_t rate_bytes, uint32_t samples_per_core = 1'000'000)
       : path_(path), fd_(open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) {
@@ -50,7 +51,7 @@ class ChannelFile {
     header().max_samples_per_core = samples_per_core;
     header().magic = kHeapChannelMagic;
   }
-  // One that a target made itself.
+  // A channel that a target created itself.
   explicit ChannelFile(const std::string& path)
       : path_(path), fd_(open(path.c_str(), O_RDWR | O_CLOEXEC)) {
     if (fd_ < 0) return;

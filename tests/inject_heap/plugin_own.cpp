@@ -1,4 +1,4 @@
-// A library with a malloc of its own, opened so that it is bound to that (RTLD_DEEPBIND).
+// A library with its own malloc, opened so that it uses that one (RTLD_DEEPBIND).
 #include <cstddef>
 
 namespace {

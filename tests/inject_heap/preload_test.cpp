@@ -338,7 +338,7 @@ TEST_F(Preload, AStrangeChannelIsLeftAlone) {
   run({"sizes", "500"}, folder_ + "/nothing-here");
 }
 
-// Whatever happens inside, a program must run and end as it does without us.
+// A program must run and end as it does without the library.
 class StockProgram : public Preload,
                      public ::testing::WithParamInterface<std::vector<std::string>> {};
 

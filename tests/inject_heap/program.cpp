@@ -35,14 +35,15 @@ struct Count {
   std::atomic<double> inverse{0}, live_inverse{0};  // sums of 1 / size
   std::atomic<size_t> smallest{SIZE_MAX}, largest{0};
   void add(size_t size, bool lives) {
-    if (size < smallest) smallest = size;  // a lost race may leave a near miss: no matter
+    if (size < smallest)
+      smallest = size;  // a race may give a slightly wrong value, which does not matter
     if (size > largest) largest = size;
     ++objects, bytes += size, inverse += 1.0 / static_cast<double>(size);
     if (lives) ++live_objects, live_bytes += size, live_inverse += 1.0 / static_cast<double>(size);
   }
 };
 
-// `noclone` too: a copy would stand in another section.
+// `noclone` too: a copy would be placed in another section.
 #define SITE(name)                                             \
   extern "C" char __start_site_##name[], __stop_site_##name[]; \
   Count count_##name;                                          \
@@ -278,7 +279,9 @@ int in_signals() {
   other.ss_size = 64 << 10;
   other.ss_sp = malloc(other.ss_size);
   sigaltstack(&other, nullptr);
-  action.sa_handler = [](int) { free(site_large(4000)); };  // raised here, at no bad moment
+  action.sa_handler = [](int) {
+    free(site_large(4000));
+  };  // raised here, where it interrupts no allocation
   action.sa_flags = SA_ONSTACK;
   sigaction(SIGUSR1, &action, nullptr);
   for (int i = 0; i < 3000; ++i) {

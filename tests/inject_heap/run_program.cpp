@@ -14,7 +14,7 @@ namespace assay::inject {
 
 namespace {
 
-constexpr int kPatienceMs = 120'000;  // a loaded machine is slow; a hang is for ever
+constexpr int kPatienceMs = 120'000;  // a loaded machine is slow; beyond this it hangs
 
 [[noreturn]] void become(const std::vector<std::string>& argv,
                          const std::vector<std::string>& environment, int out) {

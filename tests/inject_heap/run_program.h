@@ -1,5 +1,4 @@
-// Runs a program with chosen additions to its environment and waits for it, for so long and no
-// longer.
+// Runs a program with chosen additions to its environment and waits for it, with a time limit.
 #pragma once
 
 #include <string>

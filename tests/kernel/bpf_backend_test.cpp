@@ -32,7 +32,7 @@ class BpfBackend : public testing::Test {
     return tried.exit_code == 0 ? "" : "skipped: no BPF here: " + tried.err;
   }
 
-  // Records a program with the backend checking itself; the numbers it then tells, by name.
+  // Records a program with the backend checking itself; returns the numbers it prints, by name.
   std::map<std::string, uint64_t> check(const std::string& what, const std::string& name,
                                         std::vector<std::string> arguments) {
     path = run_file(name);
@@ -75,7 +75,7 @@ TEST_F(BpfBackend, NothingThatTheCacheSaysDiffersFromAWalk) {
 }
 
 // Every walk comes with its registers and its bytes; walking those in user space must give the same
-// frames. A copy that is too short (the kernel reads on) is no difference of the two walks.
+// frames. A copy that is too short (the kernel reads further) does not count as a difference.
 TEST_F(BpfBackend, WalksAreThoseOfTheUnwinder) {
   uint64_t compared = 0;
   for (const char* name : {"thread_churn", "mutex_contend", "fork_tree", "busy_share"}) {

@@ -1,4 +1,4 @@
-// However a capture ends, what it saw is in a file that opens; and the target does not notice.
+// However a capture ends, its data are in a file that opens, and the target is not affected.
 #include <filesystem>
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ TEST_F(Endings, CtrlCKeepsEverything) {
 
 TEST_F(Endings, TheTargetsDeathEndsTheCaptureInGoodOrder) {
   Background target({program("dying"), "--after-ms", "1500", "--crash"});
-  usleep(300'000);  // it has no word to say before its end
+  usleep(300'000);  // it prints nothing before its end
   std::string path = run_file("death");
   Finished recording = run(
       {assay(), "record", "-q", "-o", path, "--for", "60s", "--pid", std::to_string(target.pid())},
@@ -78,8 +78,8 @@ TEST_F(Endings, Kill9LeavesARunThatOpens) {
     recording.wait();
     nlohmann::json run_report = report(path);
     EXPECT_GT(waits_in(path), 10);
-    // What is in the file adds up: a thread that was blocked when the file was cut off is not taken
-    // for running. 30 % busy with 20 points of slack for a loaded machine.
+    // What is in the file adds up: a thread that was blocked when the file was cut off does not
+    // count as running. 30 % busy with 20 points of slack for a loaded machine.
     for (const auto& thread : run_report["threads"]) {
       double wall = thread["wall_ns"];
       double running = thread["user_ns"].get<double>() + thread["kernel_ns"].get<double>();

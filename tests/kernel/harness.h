@@ -53,22 +53,22 @@ struct Truth {
 };
 std::vector<Truth> parse_truths(const std::string& out);
 
-// Whether all threads that a program told of are in the run, and what the run says of those that
-// are not.
+// Whether all threads that a program reported are in the run, and what the run says about missing
+// ones.
 struct Census {
   size_t told = 0, missing = 0;
   int64_t lost = 0;       // records, of any kind
   int64_t untracked = 0;  // threads that the run says it did not follow
   bool said = false;      // the quality section speaks of loss
-  // Nothing is missing, or the run says that so much is.
+  // Nothing is missing, or the run reports at least that much loss.
   bool is_honest() const {
     return missing == 0 || (said && untracked + lost >= static_cast<int64_t>(missing));
   }
 };
 Census census(const std::string& run_path, const std::vector<Truth>& truths);
 
-// Why tests that need the kernel's events cannot run here; empty when they can. And those that
-// attach.
+// Why tests that need the kernel's events cannot run here; empty when they can. The second: for
+// tests that attach.
 std::string why_skipped();
 std::string why_not_attached();
 

@@ -1,4 +1,5 @@
-// Targets that must not notice that the heap sampler came and went, whoever was killed meanwhile.
+// Targets that must not be harmed by attaching and detaching the heap sampler, whichever process is
+// killed meanwhile.
 #include <atomic>
 #include <fstream>
 #include <thread>
@@ -59,7 +60,7 @@ TEST(Heap, ChildrenDoNotWaitForALoaderThatStayedInTheirParent) {
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
 }
 
-// Its guard may finish what it began after that: whoever comes then is not told to go away.
+// Its guard may finish its work after that: a later attach waits for it and is not refused.
 TEST(Heap, OneThatWasKilledWhileItAttachedIsNotInTheWay) {
   if (std::string why = why_not_attached(); !why.empty()) GTEST_SKIP() << why;
   Background target({program("attach_target"), "busy"});
@@ -80,7 +81,7 @@ TEST(Heap, OneThatWasKilledWhileItAttachedIsNotInTheWay) {
   EXPECT_EQ(target.wait().exit_code, 0);
 }
 
-// Until somebody traces the target's main thread; not for ever.
+// Waits until the target's main thread is traced, with a limit.
 void wait_for_tracer(pid_t pid) {
   for (int look = 0; look < 10'000; ++look) {
     auto status = os::ProcFs().status(pid);
@@ -89,7 +90,7 @@ void wait_for_tracer(pid_t pid) {
   }
 }
 
-// Threads that are scheduled before others: a held one is, until it is let go.
+// Threads with raised priority: a held thread has it until it is released.
 int favoured_threads(pid_t pid) {
   int count = 0;
   for (pid_t tid : os::ProcFs().tids(pid)) {
@@ -99,8 +100,8 @@ int favoured_threads(pid_t pid) {
   return count;
 }
 
-// Killed at any moment of attaching, Assay leaves a target that lives: what stands in it is put
-// back by somebody who is not killed.
+// When Assay is killed at any moment of attaching, the target survives: the guard, which is not
+// killed, restores it.
 class KilledWhileAttaching : public testing::TestWithParam<const char*> {};
 
 TEST_P(KilledWhileAttaching, LeavesTheTargetUnharmed) {
@@ -139,7 +140,7 @@ char state_of(pid_t pid) {
   return stat ? stat->state : '?';
 }
 
-// The process that attaches for us now: our child, and not the target. 0: it is gone already.
+// The process that attaches: our child, and not the target. 0: it has ended already.
 pid_t find_guard(pid_t target, const std::atomic<bool>& is_gone) {
   while (!is_gone) {
     std::string own = std::to_string(getpid());
@@ -151,7 +152,7 @@ pid_t find_guard(pid_t target, const std::atomic<bool>& is_gone) {
   return 0;
 }
 
-// Whoever traces a target may be killed, too: threads put themselves back.
+// The tracer may be killed, too: threads restore themselves.
 class KilledGuard : public testing::TestWithParam<const char*> {};
 
 TEST_P(KilledGuard, LeavesTheTargetUnharmed) {
@@ -162,7 +163,7 @@ TEST_P(KilledGuard, LeavesTheTargetUnharmed) {
   options.library = HEAP_LIBRARY;
   unsigned random = 4711;
   int killed = 0;
-  // On a busy machine many guards are done before the one who is to kill them gets a CPU.
+  // On a busy machine many guards finish before the thread that kills them gets a CPU.
   constexpr int kKills = 12, kTries = 80;
   for (int i = 0; i < kTries && killed < kKills; ++i) {
     random = random * 1664525 + 1013904223;
@@ -180,7 +181,7 @@ TEST_P(KilledGuard, LeavesTheTargetUnharmed) {
     killer.join();
     if (!injected) ++killed;
     ASSERT_NE(state_of(target.pid()), 'Z') << "dead after " << i << " kills: " << target.wait().out;
-    usleep(60'000);  // a sleep that began anew twice is no longer known by its own name
+    usleep(60'000);  // a sleep that was restarted twice appears under another name
     if (injected) (void)capture::remove_sampler(target.pid(), options.library);
   }
   EXPECT_GT(killed, kKills / 3) << "guards are killed before they are done";
@@ -192,7 +193,8 @@ TEST_P(KilledGuard, LeavesTheTargetUnharmed) {
   EXPECT_EQ(favoured_threads(target.pid()), 0);
   target.signal(SIGTERM);
   Finished ended = target.wait();
-  // epoll_wait answers a mere stop with EINTR, as after SIGSTOP and SIGCONT, until it is seen to.
+  // epoll_wait returns EINTR after a stop, as after SIGSTOP and SIGCONT, unless the injector
+  // prevents it.
   bool is_interrupted = ended.out.find("Interrupted system call") != std::string::npos;
   if (!is_interrupted || std::string(GetParam()) != "idle") {
     EXPECT_EQ(ended.exit_code, 0) << ended.out << killed << " killed";
@@ -201,7 +203,7 @@ TEST_P(KilledGuard, LeavesTheTargetUnharmed) {
 INSTANTIATE_TEST_SUITE_P(Heap, KilledGuard, testing::Values("busy", "idle", "threads"),
                          [](const auto& mode) { return mode.param; });
 
-// A guard that still works when the next Assay comes is waited for.
+// The next Assay waits for a guard that is still working.
 TEST(Heap, AnAttachWaitsForTheGuardOfAnEarlierOne) {
   if (std::string why = why_not_attached(); !why.empty()) GTEST_SKIP() << why;
   Background target({program("attach_target"), "idle"});
@@ -231,8 +233,8 @@ TEST(Heap, AnAttachWaitsForTheGuardOfAnEarlierOne) {
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
 }
 
-// Stopped (as by Ctrl-Z) at any moment of attaching: either that is said, or the sampler is in; the
-// stop itself holds until somebody continues the target.
+// Stopped (as by Ctrl-Z) at any moment of attaching: either Assay reports it, or the sampler is
+// loaded; the target stays stopped until it is continued.
 TEST(Heap, AStopWhileAttachingIsHeldAndHarmsNothing) {
   if (std::string why = why_not_attached(); !why.empty()) GTEST_SKIP() << why;
   for (const char* mode : {"busy", "idle", "threads"}) {

@@ -56,7 +56,7 @@ Amounts estimated(const std::string& run_path) {
 }
 
 // Sums are estimates: with 12 of them within 3.5 standard deviations, a right sampler fails once in
-// 180 times; tried again, once in 30,000. (Errors are told as 1.96 standard deviations.)
+// 180 times; tried again, once in 30,000. (Errors are given as 1.96 standard deviations.)
 constexpr double kDeviations = 3.5 / 1.96;
 
 std::string disagreement(const Amounts& truth, const Amounts& got) {
@@ -153,7 +153,7 @@ TEST_F(Refusals, SayWhy) {
   EXPECT_NE(refusal(stopped.pid()).find("is stopped"), std::string::npos);
 }
 
-// A call that the filter does not know would end the target: it is asked first.
+// A call that the filter forbids would end the target: the filter is checked first.
 TEST_F(Refusals, OfWhatItsSeccompFilterForbids) {
   Background target({program("attach_target"), "strict"});
   ASSERT_NE(target.read_line().find("ready"), std::string::npos);
@@ -229,7 +229,7 @@ TEST(Heap, WorkersForkedAfterAttachingAreSampled) {
   }
 }
 
-// Children that live for milliseconds: what they wrote is read when they are gone.
+// Children that live for milliseconds: their records are read after they have ended.
 TEST(Heap, BriefChildrenOfAnAttachedProcessAreSampled) {
   if (std::string why = why_not_attached(); !why.empty()) GTEST_SKIP() << why;
   for (const char* command : {"heap", "record"}) {

@@ -1,4 +1,4 @@
-// The kernel's own count of lost records: what a full ring swallowed is known even when nothing
+// The kernel's own count of lost records: the loss of a full ring is known even when no record
 // follows.
 #include <gtest/gtest.h>
 #include <sys/utsname.h>
@@ -33,7 +33,7 @@ TEST(LostRecords, AreCountedThoughNoRecordFollows) {
   capture::EventSet& events = **opened;
   EXPECT_EQ(events.lost_records(), 0u);
   ASSERT_TRUE(events.enable());
-  sleep_often(2000);  // far more than 32 KiB of records, and nobody reads them
+  sleep_often(2000);  // far more than 32 KiB of records, without a reader
   events.disable();
   uint64_t lost = events.lost_records();
   if (std::string release = kernel_release(); lost == 0 && release < "6.")

@@ -31,7 +31,7 @@ class Scale : public testing::Test {
   }
 };
 
-// Loss is said; what is not said to be lost is there: every thread, its time, its waits.
+// Loss is reported; everything else is in the run: every thread, its time, its waits.
 TEST_F(Scale, TwoThousandThreads) {
   Background target({program("many_threads"), "--count", "2000", "--for", "300", "--announce"});
   target.read_line();
@@ -59,9 +59,9 @@ TEST_F(Scale, TwoThousandThreads) {
 
   EXPECT_EQ(quality["accounting"]["threads_unseen"].get<int>(), 0) << quality["accounting"].dump();
 
-  // As many waits and as much CPU time as the threads say they had in such a time. They tell of
-  // their whole life, which the window is a part of: a fifth is the tolerance for its ups and
-  // downs.
+  // As many waits and as much CPU time as the threads say they had in such a time. They report on
+  // their whole life, of which the window is a part: the tolerance of a fifth covers variation over
+  // time.
   double expected = 0, expected_cpu = 0, running = 0;
   for (const Truth& truth : truths) {
     double part = static_cast<double>(window) / static_cast<double>(truth.wall_ns);

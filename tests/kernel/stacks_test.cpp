@@ -1,5 +1,5 @@
-// Stacks and names where they are hard to have: signal stacks, coroutines, libraries that come and
-// go, files that are gone or differ from the host's, code without a file.
+// Stacks and names in difficult cases: signal stacks, coroutines, libraries that are loaded and
+// unloaded, files that are deleted or differ from the host's, code without a file.
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -90,7 +90,7 @@ class Stacks : public testing::Test {
   std::string path_;
 };
 
-// perf copies one stack, the handler's: what was interrupted is on the other one.
+// perf copies one stack, the handler's; the interrupted frames are on the other one.
 TEST_F(Stacks, AHandlerOnASignalStackEndsWhereItsCopyDoesAndSaysSo) {
   record({program("odd_stacks"), "--signal", "--for", "1"}, "perf");
   EXPECT_GT(share_through({"busy_at_the_end", "on_signal", "interrupted stack not copied"}), 0.9);
@@ -105,7 +105,8 @@ TEST_F(Stacks, AHandlerOnASignalStackIsCalledFromWhatItInterrupted) {
   EXPECT_GT(complete_share(), 0.8);
 }
 
-// The sleep's own stack was taken when it began: it is what a copy of the handler's goes on in.
+// The stack of the sleep was recorded when it began: the walk of the handler's stack continues in
+// it.
 TEST_F(Stacks, AHandlerThatInterruptsAWaitIsCalledFromIt) {
   for (const std::string backend : {"perf", "bpf"}) {
     SCOPED_TRACE(backend);

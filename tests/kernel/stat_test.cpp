@@ -1,4 +1,5 @@
-// assay stat with the kernel's help: threads that come and go, intervals that do not fit the time.
+// assay stat on a real kernel: threads that start and end, intervals that do not divide the time
+// evenly.
 #include <sstream>
 #include <thread>
 
@@ -43,7 +44,7 @@ TEST(SwitchCounter, LosingTheCpuIsInvoluntary) {
   if (!counter) GTEST_SKIP() << "skipped: " << counter.error().what;
   capture::SwitchCounts before = counter->read();
   constexpr uint64_t kYields = 1000;
-  // Somebody to yield to, on the same CPU.
+  // Another thread to yield to, on the same CPU.
   cpu_set_t one;
   CPU_ZERO(&one);
   CPU_SET(sched_getcpu(), &one);

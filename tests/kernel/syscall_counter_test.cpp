@@ -1,4 +1,4 @@
-// Counting system calls with the kernel's help: by BPF and by tracepoints, of this very process.
+// Counting the system calls of this process on a real kernel: by BPF and by tracepoints.
 #include "capture/stat/syscall_counter.h"
 
 #include <thread>

@@ -2,7 +2,7 @@
 // the program measured of itself.
 //
 // Programs are launched by `assay record -- PROGRAM`, so that the capture covers their whole life
-// and both sides speak of the same time. Tolerances: 2 % of the thread's life, plus 20 ms for what
+// and both sides describe the same time. Tolerances: 2 % of the thread's life, plus 20 ms for what
 // lies between a thread's first instruction and its own first clock reading (start-up under load),
 // plus, for on-CPU time from samples, four standard errors of a count of samples.
 #include <cmath>
@@ -20,7 +20,7 @@ namespace {
 constexpr double kTolerance = 0.02;
 constexpr double kStartUpNs = 20e6;
 // A shared machine can take a CPU away for longer than the tolerance, so a run that disagrees is
-// repeated; an error of Assay's would be there every time.
+// repeated; an error of Assay would appear every time.
 constexpr int kAttempts = 5;
 
 struct Measured {
@@ -197,8 +197,8 @@ class TimeAddsUp : public testing::Test {
   }
 
   // CPU time of all threads together, births and deaths included, which no thread can time itself.
-  // A thread's life in the run ends when the kernel tells of it; what it still does then, freeing
-  // what it had, is the process's but no thread's: some 20 µs, 40 at most.
+  // A thread's life in the run ends at the kernel's exit record; the work after that (freeing its
+  // resources) counts for the process but for no thread: some 20 µs, 40 at most.
   std::string difference_of_process_time(int64_t cpu_ns) {
     constexpr double kAfterExitNs = 40'000;
     int64_t running = 0;

@@ -1,4 +1,4 @@
-// What an ordinary user gets from his own processes at perf_event_paranoid 2: durations for every
+// What an ordinary user gets from their own processes at perf_event_paranoid 2: durations for every
 // wait, user stacks for samples, and a run that says what is missing.
 #include <filesystem>
 #include <fstream>
@@ -61,8 +61,8 @@ TEST_F(Unprivileged, OwnProcessesGiveDurationsAndSayWhatIsMissing) {
   EXPECT_EQ(notes.at(0)["n"].get<int>(), 1) << "it says that the kernel's side is missing";
 }
 
-// Workers that are forked after attaching have channels that Assay holds already: nothing of them
-// needs to be opened, which only root may.
+// Workers that are forked after attaching have channels that Assay holds already: Assay need not
+// open files of theirs, which only root may.
 TEST_F(Unprivileged, WorkersOfOnesOwnAttachedProcessAreSampled) {
   std::ifstream yama("/proc/sys/kernel/yama/ptrace_scope");
   if (int scope = 0; yama >> scope && scope != 0)

@@ -99,7 +99,7 @@ def put(port, count=1):
 
 
 def use(build, server, port):
-    """Some requests, whatever the server speaks."""
+    """Some requests, in the protocol of the server."""
     if server == "media":
         wait_for_model(port)
         status, text = chat(port, '{"messages": [{"role": "user", "content": "hi"}], "max_tokens": 3}')
@@ -154,7 +154,7 @@ def test_hang_becomes_504(build):
 
 
 def test_kill9(build):
-    """Any one process of any server, killed; then whatever is left is told to end."""
+    """Kills one process of each server, one at a time; then the remaining ones are ended."""
     for server in built(build):
         victim, processes = 0, 1
         while victim < processes:
@@ -170,7 +170,7 @@ def test_kill9(build):
 
 
 def test_a_worker_dies(build):
-    """The other worker goes on; liveness says that one is missing."""
+    """The other worker continues; the liveness page says that one is missing."""
     body = '{"messages": [{"role": "user", "content": "hi"}], "max_tokens": 1}'
     with session(build, "media") as running:
         wait_for_model(running.port)

@@ -212,7 +212,7 @@ def whole_of(*words):
 
 
 def test_stat(url, pid):
-    """The load's last report is waited for after the time is over: that is nobody's time."""
+    """Assay waits for the load's last report after the time is over: that wait counts for no measurement."""
     whole = whole_of("--pid", str(pid), "--load", url + " -c 4", "--per-thread")
     clock = [row["counters"]["task-clock"]["value"] for row in [whole, *whole.get("per_thread", [])] if row]
     check(len(clock) >= 2 and clock[0] > 0 and abs(sum(clock[1:]) - clock[0]) < 1e-6 * clock[0],

@@ -12,7 +12,7 @@ PACKAGE = "linux-image-cloud-amd64"
 
 
 class Unavailable(Exception):
-    """The kernel cannot be had here; the text says why."""
+    """The kernel is not available here; the text says why."""
 
 
 def archive():

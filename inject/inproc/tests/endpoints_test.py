@@ -33,7 +33,7 @@ def case_go_tool_pprof():
                     "block": "wait_for_bell", "threadcreate": "main", "goroutine": "start_thread"}
         for name, function in expected.items():
             poll_for(function, lambda: go_pprof("-top", root + name))
-        # Who wanted the memory is charged, not the wrapper it came through, which the stacks do have.
+        # The memory is charged to the caller, not to the wrapper, which is in the stacks, too.
         check("xmalloc" not in go_pprof("-top", root + "heap"))
         check(b"xmalloc" in get(port, "/debug/pprof/heap?debug=1")[2])
         labels = {"profile?seconds=1": "method:", "mutex": "worker:", "block": "waits:", "allocs": "worker:",
@@ -127,7 +127,7 @@ def one_at_a_time(port):
         status, _, body = get(port, "/debug/pprof/trace?seconds=1")
         check(status == 500 and b"Could not enable tracing" in body, status, body)
         check(first.result()[0] == 200)
-    # Who hangs up ends its profile: the next one need not wait for it.
+    # A client that closes the connection ends its profile: the next one need not wait.
     with socket.create_connection(("127.0.0.1", port)) as gone:
         gone.sendall(b"GET /debug/pprof/profile?seconds=600 HTTP/1.1\r\nHost: localhost\r\n\r\n")
         time.sleep(0.3)
@@ -214,7 +214,7 @@ def case_token_and_unix():
 
 
 def token_goes_along():
-    """Whoever opens the page with a token can follow its links, and its redirects."""
+    """A page opened with a token has links and redirects that work."""
     token = "a&b \"<'%é+"
     asked = "token=" + urllib.parse.quote(token)
     with workload(environment={"ASSAY_TOKEN": token}) as (_, port):
@@ -235,7 +235,7 @@ def token_goes_along():
 
 
 def case_waits_are_left_alone():
-    """A program that pauses until it is told to leave must not be told so by being looked at."""
+    """A program in pause() until it shall exit must not be woken by a profile."""
     process, port = preloaded([PLAIN, "--pause"])
     try:
         threads = get(port, "/debug/pprof/goroutine?debug=2")[2].decode()

@@ -137,7 +137,7 @@ def serving(port):
 
 
 def case_wrappers():
-    """The program that is meant serves, whatever it was started through; who has work of its own keeps the address."""
+    """The server serves, whichever wrapper started it; a program with work of its own keeps the address."""
     server = f"{PLAIN} --seconds 90"
     for words in (["env", "A=1", *server.split()], ["sh", "-c", server], ["sh", "-c", server + "; true"],
                   ["timeout", "80", *server.split()],
@@ -149,7 +149,7 @@ def case_wrappers():
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     beside_others(server)
-    # Taken back when the child is gone, and lent again.
+    # Taken back when the child has ended, and released again.
     process, port = preloaded(["sh", "-c", f"{PLAIN} --seconds 0.2; read line; {server}; true"], start_new_session=True)
     try:
         until("the shell", lambda: serving(port)[0] == "sh")
@@ -169,7 +169,7 @@ def case_wrappers():
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    # A profile of the whole run, too, is of the program that is meant.
+    # A profile of the whole run is of the server, too.
     base = os.path.join(SCRATCH, "executed.prof")
     subprocess.run(["env", "A=1", PLAIN, "--seconds", "0.8"], check=True, stdout=subprocess.DEVNULL,
                    env={**os.environ, "LD_PRELOAD": LIBRARY, "CPUPROFILE": base})
@@ -178,7 +178,7 @@ def case_wrappers():
 
 
 def beside_others(server):
-    """In a pipe, or beside programs that sleep, it is the one that works, whoever was first."""
+    """In a pipe, or beside programs that sleep, the program that works serves, independent of the order."""
     alone = f"{sys.executable} -c 'while True: pass'"  # with one thread, as filters have
     for command, name in ((f"{server} | cat", PLAIN), (f"{server} | tee {SCRATCH}/log", PLAIN),
                           (f"cat | {server} | cat | cat", PLAIN), (f"sleep 80 & {server}", PLAIN),

@@ -41,7 +41,7 @@ std::atomic<unsigned long> rounds{0}, faults{0};
 std::mutex first_mutex;
 std::string first_fault;
 
-// Told at once as well: who reads only the errors of a test, or kills us, is told all the same.
+// Also printed at once: so it is visible if the program is killed, or if only stderr is read.
 void fault(const std::string& what) {
   faults.fetch_add(1);
   std::lock_guard lock(first_mutex);
@@ -55,7 +55,7 @@ double now_s() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
 }
 
-// Memory that must come back as it was left.
+// Memory whose content must not change.
 void churn(unsigned seed, int count) {
   constexpr int kHeld = 16;
   unsigned char* held[kHeld] = {};
@@ -132,7 +132,7 @@ void run_forking() {
   }
 }
 
-// Forks while another thread has the loader's lock: in the child it stays taken.
+// Forks while another thread has the loader's lock: in the child it stays locked.
 void run_holding() {
   std::thread holder([] {
     auto linger = [](dl_phdr_info*, size_t, void*) {
@@ -141,7 +141,7 @@ void run_holding() {
     };
     while (!stop) {
       dl_iterate_phdr(linger, nullptr);
-      usleep(2'000);  // others want it, too
+      usleep(2'000);  // other threads need it, too
     }
   });
   run_forking();
@@ -200,7 +200,7 @@ void run_threads() {
   for (std::thread& thread : threads) thread.join();
 }
 
-// Workers are born after a while, and work until their parent is gone.
+// Workers are forked after a while, and work until their parent has ended.
 void run_prefork() {
   sleep(1);
   pid_t workers[2] = {};
@@ -259,7 +259,7 @@ void run_brief() {
   std::printf("children %lu\n", children);
 }
 
-// All is allowed but one call.
+// Everything is allowed except one call.
 void filter_out(long number, unsigned answer) {
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -285,7 +285,7 @@ int main(int argc, char** argv) {
   if (mode == "strict") filter_out(SYS_memfd_create, SECCOMP_RET_KILL_PROCESS);
   std::printf("ready\n");
   std::fflush(stdout);
-  // SIGTERM is taken by the main thread alone.
+  // Only the main thread handles SIGTERM.
   if (mode == "busy" || mode == "filtered" || mode == "strict") run_busy();
   if (mode == "prefork") run_prefork();
   if (mode == "brief") run_brief();

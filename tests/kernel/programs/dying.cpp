@@ -1,5 +1,5 @@
-// Lives for --after-ms with a busy and a sleeping thread, prints its truth and dies: by exit(3), by
-// a signal that nobody handles (--crash), or as by the OOM killer (--kill).
+// Lives for --after-ms with a busy and a sleeping thread, prints its truth and ends: by exit(3), by
+// an unhandled signal (--crash), or as by the OOM killer (--kill).
 #include <csignal>
 #include <cstdlib>
 #include <thread>

@@ -1,5 +1,5 @@
-// --threads that fight for one mutex; whoever has it holds it in hold_the_lock() for --hold-us,
-// which does something after the unlock, so that it is on the stack when the next one is woken.
+// --threads that compete for one mutex; each holds it in hold_the_lock() for --hold-us, which does
+// something after the unlock, so that it is on the stack when the next one is woken.
 #include <mutex>
 #include <thread>
 #include <vector>

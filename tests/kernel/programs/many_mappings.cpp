@@ -1,6 +1,6 @@
-// Maps the page of one function --count times, executable, and runs it through a mapping chosen
-// anew all the time; --churn-per-second of the mappings are unmapped and mapped again meanwhile.
-// Whatever the address, the function is the same one: mapped_work.
+// Maps the page of one function --count times, executable, and runs it through a newly chosen
+// mapping each time; --churn-per-second of the mappings are unmapped and mapped again meanwhile. At
+// every address it is the same function: mapped_work.
 #include <cstdio>
 #include <cstdlib>
 #include <random>

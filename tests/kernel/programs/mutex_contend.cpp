@@ -1,5 +1,5 @@
-// --threads that fight for one mutex, each holding it for --hold-us of CPU, with --gap-us of work
-// between. A wait is a lock() that a try_lock() did not spare; its time is measured around lock().
+// --threads that compete for one mutex, each holding it for --hold-us of CPU, with --gap-us of work
+// between. A wait is a lock() after a failed try_lock(); its time is measured around lock().
 #include <mutex>
 #include <thread>
 #include <vector>

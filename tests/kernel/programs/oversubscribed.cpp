@@ -1,4 +1,4 @@
-// --threads that never stop running, more than there are CPUs: what is not on a CPU is in the run
+// --threads that never stop running, more than there are CPUs: a thread without a CPU is in the run
 // queue.
 #include <thread>
 #include <vector>

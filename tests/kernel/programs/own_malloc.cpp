@@ -1,4 +1,4 @@
-// A program with an allocator of its own linked in, which no sampler outside can see.
+// A program with its own allocator linked in, which a sampler cannot hook.
 #include <cstddef>
 #include <cstdio>
 

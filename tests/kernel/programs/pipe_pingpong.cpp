@@ -1,5 +1,6 @@
-// Two threads (two processes with --processes) that hand one byte to and fro over two pipes: every
-// hand-off is a context switch. With --pin both share one CPU, which gives the highest switch rate.
+// Two threads (two processes with --processes) that pass one byte back and forth over two pipes:
+// every hand-off is a context switch. With --pin both share one CPU, which gives the highest switch
+// rate.
 #include <cstdio>
 #include <cstdlib>
 #include <thread>

@@ -2,10 +2,10 @@
 //
 //   prog_planted_heap MILLISECONDS
 //
-// Says "ready", works for that long, and prints one line for each site: its function's name, how
+// Prints "ready", works for that long, and prints one line for each site: its function's name, how
 // many allocations it made and of how many bytes in all. Sizes from 40 bytes to 300 kB, through
-// malloc, calloc, realloc chains, aligned_alloc, and operator new, by two threads. Only
-// leak_here keeps what it takes.
+// malloc, calloc, realloc chains, aligned_alloc, and operator new, by two threads. Only leak_here
+// does not free its memory.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// --per-second threads are born and die: each works for --work-us of CPU, sleeps as long, and ends.
-// A last line tells of the process: {"threads":…,"cpu_ns":…}, all that were made and all they used.
+// --per-second threads start and end: each works for --work-us of CPU, sleeps as long, and ends. A
+// last line describes the process: {"threads":…,"cpu_ns":…}, all threads and their CPU time.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>

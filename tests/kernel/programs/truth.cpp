@@ -103,7 +103,7 @@ static std::string line_of(const Account& account) {
 static void write_all(const std::string& text) {
   for (size_t done = 0; done < text.size();) {
     ssize_t wrote = write(STDOUT_FILENO, text.data() + done, text.size() - done);
-    if (wrote <= 0) return;  // nobody reads: not this program's trouble
+    if (wrote <= 0) return;  // no reader: not an error of this program
     done += static_cast<size_t>(wrote);
   }
 }
@@ -200,7 +200,7 @@ bool Deadline::passed_or_signalled() {
 }
 
 bool Deadline::sleep_until(int64_t when_ns) const {
-  // Slices of 50 ms, because SIGTERM is taken by the main thread and does not interrupt this one.
+  // Slices of 50 ms, because the main thread handles SIGTERM, which does not interrupt this one.
   constexpr int64_t kSliceNs = 50'000'000;
   while (!passed()) {
     int64_t now = now_ns();

@@ -1,4 +1,4 @@
-// Truth: what a test program knows of its own time, to compare a profile with.
+// Truth: a test program's own measurement of its time, to compare with a profile.
 //
 // Every thread holds a Truth while it runs and measures its waits through it. print_truths() writes
 // one JSON line per thread of this process to stdout:
@@ -51,7 +51,7 @@ class Truth {
 };
 
 void print_truths();
-// In a new child of fork(): forgets the parent's threads.
+// In a new child of fork(): drops the parent's threads.
 void forget_truths();
 
 // Numbers by name, and flags. Wrong usage prints the options and exits 2.
@@ -91,7 +91,8 @@ class Deadline {
   std::atomic<bool> signalled_ = false;
 };
 
-// Burns this much CPU time of the calling thread, in user mode but for a clock call every ~20 µs.
+// Burns this much CPU time of the calling thread, in user mode except for a clock call every ~20
+// µs.
 void burn_cpu_ns(int64_t ns);
 // Burns one short chunk (a few µs).
 void burn_chunk();
