@@ -1,7 +1,7 @@
 """A running server of the lab with its load, and the check that nothing of it is left afterwards.
 
 Every process that a session starts, and every child of one, carries LAB_SESSION=<id> in its
-environment; that is how what is left behind is found, whoever its parent is by then. Sessions end
+environment; by this mark, processes that are left behind are found even when they have another parent by then. Sessions end
 their own processes by pid and nothing else.
 """
 import json

@@ -102,7 +102,7 @@ TEST_F(TrackerTest, FollowsChildrenOfChildren) {
   EXPECT_EQ(recorder_.processes[1].cgroup, "/web");
   EXPECT_EQ(recorder_.processes[2].role, "worker 1");
   EXPECT_EQ(recorder_.processes[2].parent_pid, 200);
-  tracker_.on_fork(999, 999, 400, 400, 62);  // somebody else's
+  tracker_.on_fork(999, 999, 400, 400, 62);  // not of the target
   EXPECT_FALSE(tracker_.contains(400));
 }
 
@@ -191,7 +191,7 @@ TEST_F(TrackerTest, ATidUsedAgainEndsItsFormerHolder) {
   EXPECT_EQ(tracker_.find(102)->thread, model::ThreadId{3});
 
   tracker_.on_fork(100, 100, 200, 200, 90);
-  tracker_.on_fork(999, 999, 200, 200, 95);  // now somebody else's process
+  tracker_.on_fork(999, 999, 200, 200, 95);  // now another program's process
   EXPECT_FALSE(tracker_.contains(200));
   EXPECT_EQ(recorder_.processes[1].end_ns, 95);
 

@@ -41,7 +41,7 @@ export class Browser {
   receive(message) {
     if (message.id) {
       const asked = this.waiting.get(message.id);
-      if (!asked) return; // an answer that nobody waits for any more
+      if (!asked) return; // an answer that is no longer needed
       const { resolve, reject } = asked;
       this.waiting.delete(message.id);
       if (message.error) reject(new Error(message.error.message));
