@@ -212,7 +212,7 @@ int realloc_chains() {
       at = static_cast<char*>(realloc(at, size *= 2));
       if (at[63] != static_cast<char>(i)) return 1;
     }
-    if (realloc(at, SIZE_MAX / 2) != nullptr) return 1;  // fails; the block lives on
+    if (realloc(at, SIZE_MAX / 2) != nullptr) return 1;  // fails; the block still exists
     if (at[63] != static_cast<char>(i)) return 1;
     at = static_cast<char*>(reallocarray(at, 100, 100));
     if (i % 4 == 0) count_small.add(10000, true);
