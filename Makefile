@@ -59,11 +59,12 @@ fuzz: deps-build ## every reader fuzzed by libFuzzer, FUZZ_SECONDS (10) each; FU
 	@scripts/fuzz --seconds $(FUZZ_SECONDS) $(FUZZ)
 
 .PHONY: test-tsan
-test-tsan: deps-build ## unit tests of what runs inside targets, under ThreadSanitizer
-	$(call say,building the tests of inject/ with TSan (preset tsan))
+test-tsan: deps-build ## unit tests of what runs inside targets and of a recorder's threads, under ThreadSanitizer
+	$(call say,building the tests of inject/ and of the recorder's threads with TSan (preset tsan))
 	@cmake --preset tsan
-	@cmake --build --preset tsan --target inject_test inproc_test -j $(JOBS)
-	$(call say,running the tests of inject/ with TSan)
+	@cmake --build --preset tsan --target inject_test inproc_test recorder_threads_test -j $(JOBS)
+	$(call say,running the tests of inject/ and of the recorder's threads with TSan)
+	@build/tsan/tests/recorder_threads_test
 	@build/tsan/inject/preload/inject_test
 	@build/tsan/inject/inproc/inproc_test
 

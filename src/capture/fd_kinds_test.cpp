@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/testing/loopback_listener.h"
 #include "base/unique_fd.h"
 
 namespace assay::capture {
@@ -47,18 +48,10 @@ TEST(FdKinds, KnowsOurOwnDescriptors) {
 TEST(FdKinds, KnowsWhoseConnectionItIs) {
   os::ProcFs proc;
   FdKinds kinds(proc);
-  UniqueFd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  UniqueFd out(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  socklen_t size = sizeof address;
-  ASSERT_EQ(bind(listener.get(), generic, size), 0);
-  ASSERT_EQ(listen(listener.get(), 1), 0);
-  ASSERT_EQ(getsockname(listener.get(), generic, &size), 0);
-  ASSERT_EQ(connect(out.get(), generic, size), 0);
-  UniqueFd in(accept(listener.get(), nullptr, nullptr));
+  LoopbackListener listener;
+  UniqueFd out = listener.connect();
+  ASSERT_TRUE(out.valid());
+  UniqueFd in(accept(listener.fd(), nullptr, nullptr));
   ASSERT_TRUE(in.valid());
   TimeNs now = monotonic_ns();
   EXPECT_EQ(kinds.kind_of(getpid(), in.get(), now), FdKind::socket_accepted);

@@ -200,8 +200,8 @@ void BpfEvidence::retire_due(TimeNs now) {
 }
 
 model::ThreadId BpfEvidence::thread_in(pid_t pid, pid_t tid) const {
-  const target::TrackedTask* task = tid > 0 ? parts_.tracker.find(tid) : nullptr;
-  bool fits = task != nullptr && (pid == 0 || task->pid == pid);
+  std::optional<Task> task = tid > 0 ? parts_.tasks.find(tid) : std::nullopt;
+  bool fits = task && (pid == 0 || task->pid == pid);
   return fits ? task->thread : model::Wait::kNoWaker;
 }
 
@@ -220,8 +220,8 @@ void BpfEvidence::handle_wait(const bpf::wait_record& record, TimeNs window_end)
   capture::RecordHead head{time, static_cast<pid_t>(record.tgid), static_cast<pid_t>(record.tid),
                            record.head.cpu};
   if (time < window_begin_ || out > window_end) return;
-  const target::TrackedTask* task = task_of_(head);
-  if (task == nullptr) return;
+  std::optional<Task> task = task_of_(head);
+  if (!task) return;
   model::ThreadId thread = task->thread;
   if (out >= window_begin_) {
     off_cpu_.stack_at_switch(thread, out, site_of(record));
@@ -246,8 +246,8 @@ void BpfEvidence::handle_sample(const bpf::sample_record& record, TimeNs window_
   capture::RecordHead head{time, static_cast<pid_t>(record.tgid), static_cast<pid_t>(record.tid),
                            record.head.cpu};
   bool in_window = time >= window_begin_ && time <= window_end;
-  const target::TrackedTask* task = in_window ? task_of_(head) : nullptr;
-  if (task != nullptr) {
+  std::optional<Task> task = in_window ? task_of_(head) : std::nullopt;
+  if (task) {
     off_cpu_.running_sample(task->thread, time);
     add_sample_(time, task->thread, whole_stack(record.user_stack, record.kernel_stack),
                 record.head.cpu);

@@ -2,9 +2,9 @@
 //
 // In: records in time order, as Recording hands them over. Stacks come once and are referred to by
 // number from then on; one that the kernel could not walk comes as registers and bytes and is
-// walked here. Out: samples to the run file, waits to OffCpu. In check mode it also compares the
-// kernel's walks with the Unwinder's on the same bytes. Threads: the consumer's. Failures: a stack
-// whose record was lost is marked as lost; a record that is too short is malformed.
+// walked here. Out: samples to whoever adds them, waits to OffCpu. In check mode it also compares
+// the kernel's walks with the Unwinder's on the same bytes. Threads: the consumer's. Failures: a
+// stack whose record was lost is marked as lost; a record that is too short is malformed.
 #pragma once
 
 #include <deque>
@@ -18,9 +18,9 @@
 #include "capture/bpf/bpf_programs.h"
 #include "capture/off_cpu.h"
 #include "evidence/stacks/stack_builder.h"
+#include "evidence/tasks.h"
 #include "evidence/wait_sites.h"
 #include "symbol/symbolizer.h"
-#include "target/tracker.h"
 
 namespace assay::evidence {
 
@@ -39,11 +39,11 @@ class BpfEvidence {
     unwind::Unwinder& unwinder;
     StackBuilder& stacks;
     WaitSites& sites;
-    target::Tracker& tracker;
+    Tasks& tasks;
     symbol::Symbolizer& symbolizer;
   };
-  // The thread behind a record; null when it is not the target's.
-  using TaskOf = std::function<const target::TrackedTask*(const capture::RecordHead&)>;
+  // The thread behind a record; nullopt when it is not the target's.
+  using TaskOf = std::function<std::optional<Task>(const capture::RecordHead&)>;
   using AddSample = std::function<void(TimeNs, model::ThreadId, model::StackId, uint16_t cpu)>;
 
   BpfEvidence(const Parts& parts, TaskOf task_of, AddSample add_sample, capture::OffCpu& off_cpu,

@@ -20,10 +20,10 @@ const model::Mapping* code_below(const model::AddressSpace& space, uint64_t addr
 
 void DataNames::waited_on(pid_t pid, uint64_t address) {
   if (asked_.size() >= kMost || !asked_.insert({pid, address}).second) return;
-  const model::Process* process = tracker_.process(pid);
+  std::optional<model::ProcessId> process = tasks_.process(pid);
   const model::Mapping* code = code_below(spaces_.of(pid), address);
-  if (process == nullptr || code == nullptr) return;
-  namer_.add_data({process->id, address, ""}, {code->module, code->to_module_address(address)});
+  if (!process || code == nullptr) return;
+  namer_.add_data({*process, address, ""}, {code->module, code->to_module_address(address)});
 }
 
 void DataNames::forget(pid_t pid) {

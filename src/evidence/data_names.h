@@ -13,14 +13,14 @@
 
 #include "evidence/stacks/address_spaces.h"
 #include "evidence/stacks/frame_namer.h"
-#include "target/tracker.h"
+#include "evidence/tasks.h"
 
 namespace assay::evidence {
 
 class DataNames {
  public:
-  DataNames(AddressSpaces& spaces, const target::Tracker& tracker, FrameNamer& namer)
-      : spaces_(spaces), tracker_(tracker), namer_(namer) {}
+  DataNames(AddressSpaces& spaces, const Tasks& tasks, FrameNamer& namer)
+      : spaces_(spaces), tasks_(tasks), namer_(namer) {}
 
   void waited_on(pid_t pid, uint64_t address);
   void forget(pid_t pid);  // it ended or runs another program
@@ -29,7 +29,7 @@ class DataNames {
   static constexpr size_t kMost = 20'000;
 
   AddressSpaces& spaces_;
-  const target::Tracker& tracker_;
+  const Tasks& tasks_;
   FrameNamer& namer_;
   std::set<std::pair<pid_t, uint64_t>> asked_;
 };

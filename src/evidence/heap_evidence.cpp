@@ -4,7 +4,7 @@ namespace assay::evidence {
 namespace {
 
 constexpr size_t kMostFrames = 192;  // as many as a sampler takes
-constexpr model::ThreadId kNobody{0xffffffff};
+constexpr model::ThreadId kUnknownThread{0xffffffff};
 
 }  // namespace
 
@@ -43,9 +43,9 @@ void HeapEvidence::add(pid_t pid, const capture::HeapRecord& record) {
 
 void HeapEvidence::add_alloc(pid_t pid, Process& process, const capture::HeapRecord& record) {
   pid_t tid = outer_tid(pid, process, record.tid);
-  const target::TrackedTask* task = parts_.tracker.find_or_adopt(pid, tid, record.time);
-  if (task == nullptr) task = parts_.tracker.find(pid);
-  if (task == nullptr) return;
+  std::optional<Task> task = parts_.tasks.find_or_adopt(pid, tid, record.time);
+  if (!task) task = parts_.tasks.find(pid);
+  if (!task) return;
   // Given out again: its end was lost.
   end(process, record.address, record.time, task->thread);
 
@@ -62,7 +62,7 @@ void HeapEvidence::add_alloc(pid_t pid, Process& process, const capture::HeapRec
   alloc.size_bytes = record.size_bytes;
   alloc.rate_bytes = record.rate_bytes;
   alloc.function = record.function;
-  parts_.writer.add_heap_alloc(alloc);
+  parts_.sink.add_heap_alloc(alloc);
 
   double objects = alloc.weight(), bytes = objects * static_cast<double>(alloc.size_bytes);
   process.live[record.address] = {alloc.id, alloc.thread, bytes, objects};
@@ -76,15 +76,15 @@ void HeapEvidence::add_alloc(pid_t pid, Process& process, const capture::HeapRec
 
 void HeapEvidence::add_free(pid_t pid, Process& process, const capture::HeapRecord& record) {
   pid_t tid = outer_tid(pid, process, record.tid);
-  const target::TrackedTask* task = parts_.tracker.find_or_adopt(pid, tid, record.time);
-  end(process, record.address, record.time, task == nullptr ? kNobody : task->thread);
+  std::optional<Task> task = parts_.tasks.find_or_adopt(pid, tid, record.time);
+  end(process, record.address, record.time, task ? task->thread : kUnknownThread);
 }
 
 void HeapEvidence::end(Process& process, uint64_t address, TimeNs time, model::ThreadId thread) {
   auto found = process.live.find(address);
   if (found == process.live.end()) return;
   const Live& live = found->second;
-  parts_.writer.add_heap_free({time, thread == kNobody ? live.thread : thread, live.id});
+  parts_.sink.add_heap_free({time, thread == kUnknownThread ? live.thread : thread, live.id});
   process.bytes -= live.bytes;
   process.objects -= live.objects;
   counts_.frees.fetch_add(1, std::memory_order_relaxed);
@@ -94,11 +94,11 @@ void HeapEvidence::end(Process& process, uint64_t address, TimeNs time, model::T
 
 void HeapEvidence::take_snapshots(TimeNs now) {
   for (const auto& [pid, process] : processes_) {
-    const model::Process* record = parts_.tracker.process(pid);
-    if (record == nullptr) continue;
-    parts_.writer.add_heap_snapshot({record->id, now, static_cast<int64_t>(process.bytes),
-                                     static_cast<int64_t>(process.objects),
-                                     static_cast<int64_t>(process.live.size())});
+    std::optional<model::ProcessId> id = parts_.tasks.process(pid);
+    if (!id) continue;
+    parts_.sink.add_heap_snapshot({*id, now, static_cast<int64_t>(process.bytes),
+                                   static_cast<int64_t>(process.objects),
+                                   static_cast<int64_t>(process.live.size())});
   }
 }
 

@@ -1,10 +1,10 @@
-// HeapEvidence: records of heap samplers become allocations and frees in the run file.
+// HeapEvidence: records of heap samplers become allocations and frees in the sink.
 //
 // In: records in the order each process wrote them. Out: every sampled allocation under its own
 // number, the free that ended it, and snapshots of what is live. Stacks are interned beside those
 // of samples and waits. Threads: one owner, the one of the address spaces and stacks; counts() from
-// any. Failures: none; a free of what was never seen is left out, a thread that nobody knows is
-// adopted.
+// any. Failures: none; a free of what was never seen is left out, a thread that was not announced
+// is adopted.
 #pragma once
 
 #include <atomic>
@@ -15,11 +15,11 @@
 #include <sys/types.h>
 
 #include "capture/heap/heap_channel.h"
-#include "os/process/procfs.h"
-#include "run/writer.h"
 #include "evidence/hot_source.h"
+#include "evidence/sink.h"
 #include "evidence/stacks/stack_builder.h"
-#include "target/tracker.h"
+#include "evidence/tasks.h"
+#include "os/process/procfs.h"
 
 namespace assay::evidence {
 
@@ -34,8 +34,8 @@ class HeapEvidence {
   struct Parts {
     const os::ProcFs& proc;
     StackBuilder& stacks;
-    target::Tracker& tracker;
-    run::Writer& writer;
+    Tasks& tasks;
+    Sink& sink;
     HotSource& hot_source;
   };
   explicit HeapEvidence(const Parts& parts) : parts_(parts) {}

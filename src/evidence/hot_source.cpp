@@ -55,8 +55,7 @@ std::vector<model::FrameId> heaviest(const FrameWeights& weights) {
 }  // namespace
 
 void HotSource::write(const model::FrameTable& frames, const model::StackTable& stacks,
-                      symbol::Symbolizer& symbolizer, symbol::SourceText& text,
-                      run::Writer& writer) const {
+                      symbol::Symbolizer& symbolizer, symbol::SourceText& text, Sink& sink) const {
   std::set<std::pair<std::string, uint32_t>> written;
   auto keep = [&](const FrameWeights& weights, uint32_t around) {
     for (model::FrameId id : heaviest(weights)) {
@@ -66,8 +65,7 @@ void HotSource::write(const model::FrameTable& frames, const model::StackTable& 
         uint32_t first = at.line > around ? at.line - around : 1;
         uint32_t number = first;
         for (const std::string& line : text.source_lines(at.file, first, at.line + around)) {
-          if (written.insert({at.file, number}).second)
-            writer.put_source_line(at.file, number, line);
+          if (written.insert({at.file, number}).second) sink.put_source_line(at.file, number, line);
           ++number;
         }
       }

@@ -2,7 +2,7 @@
 // on a machine without the sources.
 //
 // In: the stack of every sample and wait with its time. Out, once at the end: source lines in the
-// run file. Of the functions that ran, the heaviest lines get a few lines around them; callers, and
+// sink. Of the functions that ran, the heaviest lines get a few lines around them; callers, and
 // where threads waited, get fewer. Threads: add_*() by one thread, write() after it has ended.
 // Failures: a file that cannot be found is left out.
 #pragma once
@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "evidence/sink.h"
 #include "model/stack.h"
-#include "run/writer.h"
 #include "symbol/source_text.h"
 #include "symbol/symbolizer.h"
 
@@ -23,7 +23,7 @@ class HotSource {
   void add_waiting(model::StackId stack, int64_t ns) { add(waiting_, stack, ns); }
 
   void write(const model::FrameTable& frames, const model::StackTable& stacks,
-             symbol::Symbolizer& symbolizer, symbol::SourceText& text, run::Writer& writer) const;
+             symbol::Symbolizer& symbolizer, symbol::SourceText& text, Sink& sink) const;
 
  private:
   static void add(std::vector<int64_t>& weights, model::StackId stack, int64_t ns) {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "run/reader.h"
+#include "evidence/testing/fake_sink.h"
 
 namespace assay::evidence {
 namespace {
@@ -44,22 +44,18 @@ class HotSourceTest : public ::testing::Test {
     return stacks_.push(parent, frames_.intern({{0}, line}));
   }
 
-  // Which of the file's lines the run keeps.
+  // Which of the file's lines are kept.
   std::set<uint32_t> kept_lines() {
     std::string source = (dir_ / "server.cc").string();
-    std::string path = (dir_ / "run.assay").string();
-    auto writer = run::Writer::create(path, {}, true).value();
     LineSymbolizer symbolizer(source);
     symbol::SourceText text;
-    hot_.write(frames_, stacks_, symbolizer, text, *writer);
-    EXPECT_TRUE(writer->finish({}));
-    auto reader = run::Reader::open(path).value();
+    testing::FakeSink sink;
+    hot_.write(frames_, stacks_, symbolizer, text, sink);
     std::set<uint32_t> lines;
-    for (uint32_t i = 1; i <= 100; ++i) {
-      std::string line = reader->source_line(source, i).value();
-      if (line.empty()) continue;
-      EXPECT_EQ(line, "line " + std::to_string(i));
-      lines.insert(i);
+    for (const auto& [at, line] : sink.source) {
+      EXPECT_EQ(at.first, source);
+      EXPECT_EQ(line, "line " + std::to_string(at.second));
+      lines.insert(at.second);
     }
     return lines;
   }

@@ -18,7 +18,7 @@ void ProcessRegister::put_process(const model::Process& process) {
   if (complete.end_ns == model::kStillRunning)
     complete.build_id = build_id(process.pid, process.exe);
   if (complete.build_id.empty()) complete.build_id = build_ids_[process.exe];
-  writer_.put_process(complete);
+  sink_.put_process(complete);
   if (process.id.value < next_process_) return;
   next_process_ = process.id.value + 1;
   std::lock_guard lock(mutex_);
@@ -39,7 +39,7 @@ std::string ProcessRegister::build_id(pid_t pid, const std::string& exe) {
 
 void ProcessRegister::write_host_facts() {
   host_ = os::read_host(proc_);
-  for (const model::Fact& fact : capture::host_facts(host_)) writer_.add_fact(fact);
+  for (const model::Fact& fact : capture::host_facts(host_)) sink_.add_fact(fact);
 }
 
 void ProcessRegister::write_new_facts() {
@@ -52,7 +52,7 @@ void ProcessRegister::write_new_facts() {
     if (facts_written_++ >= kMostProcessesWithFacts) return;
     for (const model::Fact& fact :
          capture::read_process_facts(newcomer.id, newcomer.pid, host_, proc_, cgroups_)) {
-      writer_.add_fact(fact);
+      sink_.add_fact(fact);
     }
   }
 }

@@ -1,9 +1,10 @@
-// ProcessRegister: brings the target's processes and threads into the run, with what can be known
-// of their programs while they live.
+// ProcessRegister: hands the target's processes and threads to the sink, with what can be known of
+// their programs while they live.
 //
-// In: the Tracker's values, from the consumer thread. Out: the run file; facts about the machine
-// and about each program, read by whoever calls write_new_facts(), so that the consumer never waits
-// for it. Threads: put_* by one, write_* by another. Failures: what cannot be read is left out.
+// In: processes and threads as they appear and change, from the consumer thread. Out: the sink;
+// facts about the machine and about each program, read by whoever calls write_new_facts(), so that
+// the consumer never waits for it. Threads: put_* by one, write_* by another. Failures: what cannot
+// be read is left out.
 #pragma once
 
 #include <deque>
@@ -11,20 +12,19 @@
 #include <string>
 #include <unordered_map>
 
+#include "evidence/sink.h"
 #include "os/machine/cgroup.h"
 #include "os/machine/host.h"
 #include "os/process/procfs.h"
-#include "run/writer.h"
-#include "target/tracker.h"
 
 namespace assay::evidence {
 
-class ProcessRegister final : public target::TrackerSink {
+class ProcessRegister {
  public:
-  ProcessRegister(const os::ProcFs& proc, run::Writer& writer) : proc_(proc), writer_(writer) {}
+  ProcessRegister(const os::ProcFs& proc, Sink& sink) : proc_(proc), sink_(sink) {}
 
-  void put_process(const model::Process& process) override;
-  void put_thread(const model::Thread& thread) override { writer_.put_thread(thread); }
+  void put_process(const model::Process& process);
+  void put_thread(const model::Thread& thread) { sink_.put_thread(thread); }
 
   void write_host_facts();
   // Facts of the processes that appeared since the last call; a bounded number in all, since the
@@ -39,7 +39,7 @@ class ProcessRegister final : public target::TrackerSink {
   std::string build_id(pid_t pid, const std::string& exe);
 
   const os::ProcFs& proc_;
-  run::Writer& writer_;
+  Sink& sink_;
   os::Host host_;
   os::CgroupFs cgroups_;
   std::unordered_map<std::string, std::string> build_ids_;  // by exe; consumer thread

@@ -16,7 +16,7 @@ using model::ThreadId;
 // Enough for the stacks of blocked threads; reading is a memcpy from the target's pages.
 constexpr size_t kSnapshotStackBytes = 16 * 1024;
 
-model::StackEnd missing_stack(const capture::EventSet& events) {
+model::StackEnd missing_stack(const RecordedEvents& events) {
   return events.has_off_cpu_stacks() ? model::StackEnd::lost : model::StackEnd::not_sampled;
 }
 
@@ -28,25 +28,25 @@ Recording::Recording(const Parts& parts, TimeNs window_begin)
       off_cpu_(window_begin, parts.stacks.marker(missing_stack(parts.events)),
                [this](const model::Wait& wait) {
                  counts_.waits.fetch_add(1, std::memory_order_relaxed);
-                 parts_.writer.add_wait(wait);
+                 parts_.sink.add_wait(wait);
                  parts_.hot_source.add_waiting(wait.stack, wait.duration_ns);
                }) {
   if (parts.bpf == nullptr) return;
   bpf_ = std::make_unique<BpfEvidence>(
       BpfEvidence::Parts{*parts.bpf, parts.spaces, parts.unwinder, parts.stacks, parts.sites,
-                         parts.tracker, *parts.symbolizer},
+                         parts.tasks, *parts.symbolizer},
       [this](const capture::RecordHead& head) { return task_of(head); },
       [this](TimeNs time, ThreadId thread, model::StackId stack, uint16_t cpu) {
         counts_.samples.fetch_add(1, std::memory_order_relaxed);
-        parts_.writer.add_sample({time, thread, stack, parts_.events.sample_period_ns(), cpu});
+        parts_.sink.add_sample({time, thread, stack, parts_.events.sample_period_ns(), cpu});
         parts_.hot_source.add_running(stack, parts_.events.sample_period_ns());
       },
       off_cpu_, window_begin);
 }
 
 void Recording::add_existing_threads() {
-  for (pid_t tid : parts_.tracker.tids()) {
-    const target::TrackedTask& task = *parts_.tracker.find(tid);
+  for (pid_t tid : parts_.tasks.tids()) {
+    const Task task = *parts_.tasks.find(tid);
     auto stat = parts_.proc.thread_stat(task.pid, tid);
     off_cpu_.existing_thread(task.thread, window_begin_, stat && stat->state == 'R');
     StartState& start = at_start_[task.thread];
@@ -65,8 +65,8 @@ void Recording::take_first_snapshots(int64_t slice_ns) {
   while (!unseen_.empty() && monotonic_ns() < deadline) {
     pid_t tid = unseen_.front();
     unseen_.pop_front();
-    const target::TrackedTask* task = parts_.tracker.find(tid);
-    if (task != nullptr) take_snapshot(task->thread, task->pid, tid);
+    std::optional<Task> task = parts_.tasks.find(tid);
+    if (task) take_snapshot(task->thread, task->pid, tid);
   }
   if (unseen_.empty()) registers_.clear();
 }
@@ -114,8 +114,8 @@ void Recording::apply_snapshots(TimeNs until) {
 }
 
 void Recording::snapshot_blocked_threads() {
-  for (pid_t tid : parts_.tracker.tids()) {
-    const target::TrackedTask& task = *parts_.tracker.find(tid);
+  for (pid_t tid : parts_.tasks.tids()) {
+    const Task task = *parts_.tasks.find(tid);
     take_snapshot(task.thread, task.pid, tid);
   }
 }
@@ -157,13 +157,12 @@ std::vector<model::Wait> Recording::open_waits() {
 }
 
 void Recording::resynchronise(TimeNs now) {
-  parts_.tracker.resync(now);
+  parts_.tasks.resync(now);
 }
 
-const target::TrackedTask* Recording::task_of(const capture::RecordHead& head) {
-  const target::TrackedTask* task = parts_.tracker.find_or_adopt(head.pid, head.tid, head.time);
-  if (task != nullptr && !off_cpu_.knows(task->thread))
-    off_cpu_.existing_thread(task->thread, head.time);
+std::optional<Task> Recording::task_of(const capture::RecordHead& head) {
+  std::optional<Task> task = parts_.tasks.find_or_adopt(head.pid, head.tid, head.time);
+  if (task && !off_cpu_.knows(task->thread)) off_cpu_.existing_thread(task->thread, head.time);
   return task;
 }
 
@@ -191,7 +190,7 @@ void Recording::count_losses(const capture::Batch& batch) {
 }
 
 void Recording::add_loss(LossKind kind, int cpu, TimeNs time, uint64_t count) {
-  parts_.writer.add_loss({kind, cpu, time, count});
+  parts_.sink.add_loss({kind, cpu, time, count});
   if (kind != LossKind::out_of_order) counts_.lost.fetch_add(count, std::memory_order_relaxed);
 }
 
@@ -215,7 +214,7 @@ void Recording::handle(std::span<const std::byte> bytes) {
   } else if (auto* change = std::get_if<capture::SwitchRecord>(&record->body)) {
     handle_switch(head, *change);
   } else if (auto* mmap = std::get_if<capture::MmapRecord>(&record->body)) {
-    if (parts_.tracker.contains(head.pid)) parts_.spaces.mapped(head.pid, *mmap);
+    if (parts_.tasks.contains(head.pid)) parts_.spaces.mapped(head.pid, *mmap);
   } else if (auto* comm = std::get_if<capture::CommRecord>(&record->body)) {
     handle_comm(head, *comm);
   } else if (auto* fork = std::get_if<capture::ForkRecord>(&record->body)) {
@@ -230,11 +229,10 @@ void Recording::handle_sample(const capture::RecordHead& head, capture::SampleRe
   if (is_switch && is_repeated(head)) return;
   if (!in_window(head.time)) return;
   if (sample.kind == EventKind::waking) {
-    const target::TrackedTask* woken = parts_.tracker.find(parts_.events.woken_tid(sample.raw));
-    if (woken == nullptr) return;
-    const target::TrackedTask* waker = parts_.tracker.find(head.tid);
-    off_cpu_.woken(woken->thread, head.time,
-                   waker == nullptr ? model::Wait::kNoWaker : waker->thread);
+    std::optional<Task> woken = parts_.tasks.find(parts_.events.woken_tid(sample.raw));
+    if (!woken) return;
+    std::optional<Task> waker = parts_.tasks.find(head.tid);
+    off_cpu_.woken(woken->thread, head.time, waker ? waker->thread : model::Wait::kNoWaker);
     return;
   }
   if (is_switch) {
@@ -245,19 +243,19 @@ void Recording::handle_sample(const capture::RecordHead& head, capture::SampleRe
 }
 
 void Recording::handle_on_cpu(const capture::RecordHead& head, capture::SampleRecord& sample) {
-  const target::TrackedTask* task = task_of(head);
-  if (task == nullptr) return;
+  std::optional<Task> task = task_of(head);
+  if (!task) return;
   off_cpu_.running_sample(task->thread, head.time);
   counts_.samples.fetch_add(1, std::memory_order_relaxed);
   model::StackId stack = parts_.stacks.build(head.pid, head.tid, sample, head.time);
-  parts_.writer.add_sample({head.time, task->thread, stack, parts_.events.sample_period_ns(),
-                            static_cast<uint16_t>(head.cpu)});
+  parts_.sink.add_sample({head.time, task->thread, stack, parts_.events.sample_period_ns(),
+                          static_cast<uint16_t>(head.cpu)});
   parts_.hot_source.add_running(stack, parts_.events.sample_period_ns());
 }
 
 void Recording::handle_off_cpu(const capture::RecordHead& head, capture::SampleRecord& sample) {
   auto change = parts_.events.switch_of(sample.raw);
-  if (const target::TrackedTask* task = task_of(head)) {
+  if (std::optional<Task> task = task_of(head)) {
     bool has_stack = sample.registers.known != 0 || !sample.kernel_chain.empty();
     if (has_stack) {
       model::StackId stack = parts_.stacks.build(head.pid, head.tid, sample, head.time);
@@ -267,15 +265,15 @@ void Recording::handle_off_cpu(const capture::RecordHead& head, capture::SampleR
     if (change) off_cpu_.switched_out(task->thread, head.time, change->preempted);
   }
   if (!change) return;  // SWITCH records tell the rest
-  if (const target::TrackedTask* next = parts_.tracker.find(change->to))
+  if (std::optional<Task> next = parts_.tasks.find(change->to))
     off_cpu_.switched_in(next->thread, head.time);
 }
 
 void Recording::handle_switch(const capture::RecordHead& head,
                               const capture::SwitchRecord& record) {
   if (!in_window(head.time)) return;
-  const target::TrackedTask* task = task_of(head);
-  if (task == nullptr) return;
+  std::optional<Task> task = task_of(head);
+  if (!task) return;
   if (record.out) {
     off_cpu_.switched_out(task->thread, switch_time(head), record.preempted);
   } else {
@@ -299,31 +297,30 @@ bool Recording::is_repeated(const capture::RecordHead& head) {
 // twice.
 TimeNs Recording::switch_time(const capture::RecordHead& head) const {
   constexpr TimeNs kLongestSwitch = 200 * kNsPerUs;
-  bool per_cpu = parts_.events.tier() == capture::Tier::per_cpu;
-  if (!per_cpu || head.cpu >= switch_began_.size()) return head.time;
+  if (!parts_.events.sees_whole_cpus() || head.cpu >= switch_began_.size()) return head.time;
   TimeNs began = std::max(switch_began_[head.cpu].time, window_begin_);
   return began <= head.time && head.time - began < kLongestSwitch ? began : head.time;
 }
 
 void Recording::handle_fork(const capture::RecordHead& head, const capture::ForkRecord& fork) {
-  const target::TrackedTask* known = parts_.tracker.find(fork.tid);
-  bool was_listed = known != nullptr && known->pid == fork.pid && at_start_.contains(known->thread);
-  parts_.tracker.on_fork(fork.parent_pid, fork.parent_tid, fork.pid, fork.tid, head.time);
-  const target::TrackedTask* born = parts_.tracker.find(fork.tid);
-  if (born == nullptr || born->pid != fork.pid) return;
+  std::optional<Task> known = parts_.tasks.find(fork.tid);
+  bool was_listed = known && known->pid == fork.pid && at_start_.contains(known->thread);
+  parts_.tasks.on_fork(fork.parent_pid, fork.parent_tid, fork.pid, fork.tid, head.time);
+  std::optional<Task> born = parts_.tasks.find(fork.tid);
+  if (!born || born->pid != fork.pid) return;
   // A thread born while the target was being listed is in the list and has a record, too.
   if (!was_listed) parts_.spaces.forked(fork.parent_pid, fork.pid);
   off_cpu_.born(born->thread, head.time);
 }
 
 void Recording::handle_exit(const capture::RecordHead& head, const capture::ExitRecord& exit) {
-  const target::TrackedTask* task = parts_.tracker.find(exit.tid);
-  if (task == nullptr || task->pid != exit.pid) return;
+  std::optional<Task> task = parts_.tasks.find(exit.tid);
+  if (!task || task->pid != exit.pid) return;
   off_cpu_.exited(task->thread, head.time);
   at_start_.erase(task->thread);
   parts_.unwinder.forget_thread(exit.tid);
-  parts_.tracker.on_exit(exit.pid, exit.tid, head.time);
-  if (!parts_.tracker.contains(exit.pid)) {
+  parts_.tasks.on_exit(exit.pid, exit.tid, head.time);
+  if (!parts_.tasks.contains(exit.pid)) {
     parts_.spaces.exited(exit.pid);
     parts_.sites.forget(exit.pid);
     parts_.data_names.forget(exit.pid);
@@ -331,16 +328,16 @@ void Recording::handle_exit(const capture::RecordHead& head, const capture::Exit
 }
 
 void Recording::handle_comm(const capture::RecordHead& head, const capture::CommRecord& comm) {
-  if (!parts_.tracker.contains(head.pid)) return;
+  if (!parts_.tasks.contains(head.pid)) return;
   if (!comm.exec) {
-    parts_.tracker.on_comm(head.tid, comm.name);
+    parts_.tasks.on_comm(head.tid, comm.name);
     return;
   }
-  const target::TrackedTask* before = parts_.tracker.find(head.tid);
-  model::ThreadId old_thread = before == nullptr ? model::Wait::kNoWaker : before->thread;
-  parts_.tracker.on_exec(head.pid, comm.name, head.time);
-  const target::TrackedTask* after = parts_.tracker.find(head.pid);  // the one that is left leads
-  if (after != nullptr && after->thread != old_thread) {
+  std::optional<Task> before = parts_.tasks.find(head.tid);
+  model::ThreadId old_thread = before ? before->thread : model::Wait::kNoWaker;
+  parts_.tasks.on_exec(head.pid, comm.name, head.time);
+  std::optional<Task> after = parts_.tasks.find(head.pid);  // the one that is left leads
+  if (after && after->thread != old_thread) {
     off_cpu_.exited(old_thread, head.time);
     off_cpu_.began_running(after->thread, head.time);
   }

@@ -1,8 +1,8 @@
 // Recording: the consumer side of a running capture. Records in time order become samples and waits
-// in the run file.
+// in the sink.
 //
 // In: batches of the RingReader. Out: everything the run holds about threads' time. It knows the
-// target's processes and threads (Tracker), their address spaces, and builds and classifies stacks.
+// target's processes and threads (Tasks), their address spaces, and builds and classifies stacks.
 // Threads: consume() and finish() by one thread; counts() from any.
 #pragma once
 
@@ -14,16 +14,16 @@
 #include <vector>
 
 #include "capture/off_cpu.h"
-#include "capture/perf/event_set.h"
 #include "capture/perf/ordered_records.h"
-#include "run/writer.h"
-#include "evidence/stacks/address_spaces.h"
 #include "evidence/bpf_evidence.h"
 #include "evidence/data_names.h"
 #include "evidence/hot_source.h"
+#include "evidence/recorded_events.h"
+#include "evidence/sink.h"
+#include "evidence/stacks/address_spaces.h"
 #include "evidence/stacks/stack_builder.h"
+#include "evidence/tasks.h"
 #include "evidence/wait_sites.h"
-#include "target/tracker.h"
 
 namespace assay::evidence {
 
@@ -37,13 +37,13 @@ class Recording {
  public:
   struct Parts {
     const os::ProcFs& proc;
-    capture::EventSet& events;
+    const RecordedEvents& events;
     AddressSpaces& spaces;
     unwind::Unwinder& unwinder;
     StackBuilder& stacks;
     WaitSites& sites;
-    target::Tracker& tracker;
-    run::Writer& writer;
+    Tasks& tasks;
+    Sink& sink;
     HotSource& hot_source;
     DataNames& data_names;
     // Of the BPF backend; null without.
@@ -67,11 +67,11 @@ class Recording {
   // Context switches recorded so far, of the target or not.
   uint64_t switches() const { return switches_; }
   const RecordingCounts& counts() const { return counts_; }
-  // Times up to here are complete in the writer.
+  // Times up to here are complete in the sink.
   TimeNs complete_until() const { return records_.released_until(); }
   std::vector<model::Wait> open_waits();
   const BpfEvidence* bpf_evidence() const { return bpf_.get(); }
-  // Records were lost: looks for threads that nobody announced and drops those that are gone.
+  // Records were lost: looks for threads that were not announced and drops those that are gone.
   void resynchronise(TimeNs now);
 
  private:
@@ -91,8 +91,8 @@ class Recording {
   void apply_snapshots(TimeNs until);
   bool is_repeated(const capture::RecordHead& head);
   TimeNs switch_time(const capture::RecordHead& head) const;
-  // The target's thread behind a record; null when it is not the target's.
-  const target::TrackedTask* task_of(const capture::RecordHead& head);
+  // The target's thread behind a record; nullopt when it is not the target's.
+  std::optional<Task> task_of(const capture::RecordHead& head);
   bool ran_throughout(model::ThreadId thread) const;
   bool in_window(TimeNs time) const { return time >= window_begin_ && time <= window_end_; }
 

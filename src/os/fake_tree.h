@@ -11,26 +11,15 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <sys/types.h>
+
+#include "base/testing/temporary_directory.h"
 
 namespace assay::os {
 
 class FakeTree {
  public:
-  FakeTree() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "assay-fake-XXXXXX").string();
-    if (!::mkdtemp(pattern.data())) throw std::runtime_error("mkdtemp failed");
-    root_ = pattern;
-  }
-  ~FakeTree() {
-    std::error_code ignored;
-    std::filesystem::remove_all(root_, ignored);
-  }
-  FakeTree(const FakeTree&) = delete;
-  FakeTree& operator=(const FakeTree&) = delete;
-
-  const std::string& root() const { return root_; }
+  const std::string& root() const { return directory_.path(); }
 
   void write(const std::string& path, const std::string& content) {
     std::filesystem::path full = make_parent(path);
@@ -44,19 +33,17 @@ class FakeTree {
     std::filesystem::create_symlink(target, full);
   }
   void directory(const std::string& path) {
-    std::filesystem::create_directories(std::filesystem::path(root_) / path);
+    std::filesystem::create_directories(directory_ / path);
   }
-  void remove(const std::string& path) {
-    std::filesystem::remove_all(std::filesystem::path(root_) / path);
-  }
+  void remove(const std::string& path) { std::filesystem::remove_all(directory_ / path); }
 
  private:
   std::filesystem::path make_parent(const std::string& path) {
-    std::filesystem::path full = std::filesystem::path(root_) / path;
+    std::filesystem::path full = directory_ / path;
     std::filesystem::create_directories(full.parent_path());
     return full;
   }
-  std::string root_;
+  TemporaryDirectory directory_;
 };
 
 // One process of a fake /proc, with what is asked of processes most.

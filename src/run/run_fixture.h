@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "base/testing/temporary_directory.h"
 #include "run/reader.h"
 #include "run/writer.h"
 
@@ -17,26 +18,13 @@ namespace assay::run {
 
 class ScratchDirectory {
  public:
-  ScratchDirectory() {
-    // A memory file system where there is one: thousands of damaged copies are written.
-    std::string pattern = "/dev/shm/assay-test-XXXXXX";
-    if (::mkdtemp(pattern.data()) == nullptr) {
-      pattern = (std::filesystem::temp_directory_path() / "assay-test-XXXXXX").string();
-      if (::mkdtemp(pattern.data()) == nullptr) std::abort();
-    }
-    path_ = pattern;
-  }
-  ~ScratchDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchDirectory(const ScratchDirectory&) = delete;
-  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
   std::string file(const std::string& name) const { return (path_ / name).string(); }
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  std::filesystem::path path_;
+  // In memory: thousands of damaged copies are written.
+  TemporaryDirectory directory_{TemporaryDirectory::Where::memory};
+  std::filesystem::path path_ = directory_.path();
 };
 
 inline constexpr TimeNs kFixtureBegin = 5'000 * kNsPerSecond;

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "base/testing/temporary_directory.h"
 #include "os/process/module_file.h"
 #include "symbol/exercise.h"
 #include "symbol/source_text.h"
@@ -59,13 +60,7 @@ std::string read_file(const fs::path& path) {
 
 class CompiledPrograms : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "assay-symbol-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    dir_ = pattern;
-    std::ofstream(dir_ / "prog.cpp") << kProgram;
-  }
-  void TearDown() override { fs::remove_all(dir_); }
+  void SetUp() override { std::ofstream(dir_ / "prog.cpp") << kProgram; }
 
   bool in_dir(const std::string& command) const {
     return run("cd " + dir_.string() + " && " + command);
@@ -116,7 +111,8 @@ class CompiledPrograms : public ::testing::Test {
     EXPECT_TRUE(status_.has_lines);
   }
 
-  fs::path dir_;
+  TemporaryDirectory scratch_;
+  fs::path dir_ = scratch_.path();
   ModuleStatus status_;
 };
 

@@ -19,6 +19,8 @@ class NameSource {
  public:
   virtual ~NameSource() = default;
   virtual std::vector<model::Location> resolve(uint64_t address) = 0;
+  // False: the address has no name so far, and may get one later.
+  virtual bool has_name(uint64_t) { return true; }
   virtual std::string resolve_data(uint64_t) { return ""; }
   virtual ModuleStatus status() = 0;
   // About how many bytes have to be read before the first name is known, decompressed ones counted;

@@ -61,6 +61,11 @@ class SymbolizerImpl final : public Symbolizer {
     return out;
   }
 
+  bool has_name(model::ModuleId module, uint64_t address) override {
+    auto names = find(module);
+    return names == nullptr || names->has_name(address);
+  }
+
   std::string resolve_data(model::ModuleId module, uint64_t address) override {
     auto names = find(module);
     return names ? names->resolve_data(address) : "";

@@ -54,6 +54,9 @@ class Symbolizer {
   // The same for many frames at once, in their order; modules are worked on in parallel.
   virtual std::vector<std::vector<model::Location>> resolve_all(
       std::span<const model::Frame> frames) = 0;
+  // False for code made at run time that has no name yet: resolve() tells its place alone, and may
+  // tell more later.
+  virtual bool has_name(model::ModuleId /*module*/, uint64_t /*address*/) { return true; }
   // The data symbol that holds a module address, as "name" or "name+0x10"; empty when none does.
   // For ELF modules the address counts from code: A − m.start + m.file_offset, m being the module's
   // first executable mapping, wherever A itself lies (.data, .bss).

@@ -29,6 +29,8 @@ constexpr const char* kProgram = R"c(
 #include <string.h>
 #include <sys/time.h>
 #include <time.h>
+
+#include "base/testing/temporary_directory.h"
 volatile unsigned long sink;
 volatile int done;
 __attribute__((noinline)) void burn(int n) { for (int i = 0; i < n; i++) sink += i * i; }
@@ -97,12 +99,9 @@ struct Outcome {
 class RealProgramsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/assay-programs-XXXXXX";
-    dir_ = ::mkdtemp(name);
     std::ofstream(dir_ + "/program.c") << kProgram;
     std::ofstream(dir_ + "/plugin.c") << kPlugin;
   }
-  void TearDown() override { std::filesystem::remove_all(dir_); }
 
   bool compile(const std::string& how) {
     return std::system(
@@ -179,7 +178,8 @@ class RealProgramsTest : public ::testing::Test {
     EXPECT_GE(out->deepest, 200u);
   }
 
-  std::string dir_;
+  TemporaryDirectory scratch_;
+  std::string dir_ = scratch_.path();
 };
 
 TEST_F(RealProgramsTest, WithoutFramePointers) {

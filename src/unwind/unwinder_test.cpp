@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/testing/temporary_directory.h"
 #include "unwind/testing/synthetic_stack.h"
 #include "unwind/walk_cache.h"
 
@@ -23,8 +24,6 @@ uint64_t at(Rule rule) {
 class UnwinderTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/assay-unwinder-XXXXXX";
-    dir_ = ::mkdtemp(name);
     auto elf = SyntheticCode::elf();
     std::ofstream(dir_ + "/code", std::ios::binary)
         .write(reinterpret_cast<const char*>(elf.data()), static_cast<std::streamsize>(elf.size()));
@@ -32,7 +31,6 @@ class UnwinderTest : public ::testing::Test {
     space_.map(SyntheticCode::mapping());
     unwinder_->prepare(0, SyntheticCode::mapping(), module_);
   }
-  void TearDown() override { std::filesystem::remove_all(dir_); }
 
   const UserStack& unwind(const RawStack& raw) { return unwinder_->unwind(raw, space_); }
 
@@ -44,7 +42,8 @@ class UnwinderTest : public ::testing::Test {
     return s;
   }
 
-  std::string dir_;
+  TemporaryDirectory scratch_;
+  std::string dir_ = scratch_.path();
   model::Module module_;
   model::AddressSpace space_;
   std::unique_ptr<Unwinder> unwinder_ = Unwinder::create("");

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <thread>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/ptrace.h>
@@ -100,6 +101,9 @@ int favoured_threads(pid_t pid) {
   return count;
 }
 
+// The moments of kills and stops are random; this makes them the same every time.
+constexpr unsigned kSeed = 4711;
+
 // When Assay is killed at any moment of attaching, the target survives: the guard, which is not
 // killed, restores it.
 class KilledWhileAttaching : public testing::TestWithParam<const char*> {};
@@ -109,8 +113,9 @@ TEST_P(KilledWhileAttaching, LeavesTheTargetUnharmed) {
   Background target({program("attach_target"), GetParam()});
   ASSERT_NE(target.read_line().find("ready"), std::string::npos);
   std::string pid = std::to_string(target.pid());
-  unsigned random = 4711;
+  unsigned random = kSeed;
   constexpr int kKills = 60;
+  SCOPED_TRACE(fmt::format("seed {}, {} tries", kSeed, kKills));
   for (int i = 0; i < kKills; ++i) {
     Background killed({assay(), "heap", "-q", "-o", run_file("killed" + std::to_string(i)), "--for",
                        "60s", "--pid", pid});
@@ -161,10 +166,11 @@ TEST_P(KilledGuard, LeavesTheTargetUnharmed) {
   ASSERT_NE(target.read_line().find("ready"), std::string::npos);
   capture::InjectOptions options;
   options.library = HEAP_LIBRARY;
-  unsigned random = 4711;
+  unsigned random = kSeed;
   int killed = 0;
   // On a busy machine many guards finish before the thread that kills them gets a CPU.
   constexpr int kKills = 12, kTries = 80;
+  SCOPED_TRACE(fmt::format("seed {}, {} tries", kSeed, kTries));
   for (int i = 0; i < kTries && killed < kKills; ++i) {
     random = random * 1664525 + 1013904223;
     constexpr useconds_t kLongest[] = {300, 1'500, 6'000};  // all of it takes about 2,000
@@ -242,9 +248,11 @@ TEST(Heap, AStopWhileAttachingIsHeldAndHarmsNothing) {
     ASSERT_NE(target.read_line().find("ready"), std::string::npos);
     capture::InjectOptions options;
     options.library = HEAP_LIBRARY;
-    unsigned random = 4711;
+    unsigned random = kSeed;
+    constexpr int kTries = 25;
+    SCOPED_TRACE(fmt::format("seed {}, {} tries", kSeed, kTries));
     int attached = 0;
-    for (int i = 0; i < 25; ++i) {
+    for (int i = 0; i < kTries; ++i) {
       random = random * 1664525 + 1013904223;
       useconds_t delay = 500 + (random >> 8) % (i % 2 == 0 ? 15'000 : 80'000);
       std::thread stopper([&] {

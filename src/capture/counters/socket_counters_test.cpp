@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "base/testing/loopback_listener.h"
 #include "capture/counters/recording_sink.h"
 #include "os/fake_tree.h"
 
@@ -150,17 +151,9 @@ TEST_F(FakeSockets, NewProcessesAreReadAtOnceAndTheGoneForgotten) {
 }
 
 TEST(SocketCountersReal, TheBacklogOfASleepyServerIsSeen) {
-  UniqueFd server(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  UniqueFd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* raw = reinterpret_cast<sockaddr*>(&address);
-  ASSERT_EQ(::bind(server.get(), raw, size), 0);
-  ASSERT_EQ(::listen(server.get(), 16), 0);
-  ASSERT_EQ(::getsockname(server.get(), raw, &size), 0);
-  ASSERT_EQ(::connect(client.get(), raw, size), 0);
+  LoopbackListener server(16);
+  UniqueFd client = server.connect();
+  ASSERT_TRUE(client.valid());
   ASSERT_EQ(::send(client.get(), "hello", 5, 0), 5);
 
   os::ProcFs proc;
@@ -170,7 +163,7 @@ TEST(SocketCountersReal, TheBacklogOfASleepyServerIsSeen) {
   SocketOwners owners(proc);
   SocketCounters counters(proc, owners, book, monotonic_ns);
   counters.poll({{{ProcessId{1}, ::getpid()}}, {}});
-  std::string port = std::to_string(ntohs(address.sin_port));
+  std::string port = std::to_string(server.port());
   EXPECT_THAT(
       sink.values(SeriesScope::socket, 0, "accept_backlog", "127.0.0.1:" + port + " listen"),
       ElementsAre(1));

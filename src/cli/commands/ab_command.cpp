@@ -6,10 +6,10 @@
 
 #include "base/units.h"
 #include "cli/commands.h"
-#include "cli/output/comparison_output.h"
-#include "cli/stop_signals.h"
-#include "cli/output/terminal.h"
 #include "cli/flags/usage.h"
+#include "cli/output/comparison_output.h"
+#include "cli/output/terminal.h"
+#include "cli/stop_signals.h"
 #include "load/argument_line.h"
 #include "session/load/ab.h"
 #include "session/record/cache_dir.h"
@@ -177,7 +177,7 @@ class AbCommand final : public Command {
         [&](const session::AbRun& run, const session::RecordProgress& state) {
           line.show(fmt::format(
               "{} of {}: variant {}, {}{}", done + 1, 2 * options_.runs,
-              run.variant == 0 ? "A" : "B", state.phase,
+              run.variant == 0 ? "A" : "B", phase_text(state.phase),
               state.samples > 0 ? fmt::format(", {} samples", format_count(state.samples)) : ""));
         },
         [&](const session::AbRun& run) {

@@ -2,10 +2,10 @@
 
 #include "analysis/heap/heap_leaks.h"
 #include "base/units.h"
-#include "cli/flags/capture_flags.h"
 #include "cli/commands.h"
-#include "cli/stop_signals.h"
+#include "cli/flags/capture_flags.h"
 #include "cli/output/terminal.h"
+#include "cli/stop_signals.h"
 #include "report/text/text.h"
 #include "session/heap/heap_session.h"
 
@@ -35,8 +35,10 @@ constexpr int kLeaks = 3;
 constexpr int kCommandFailed = 4;
 
 std::string progress_text(const session::HeapProgress& state) {
-  if (state.phase == "preparing") return "preparing: bringing the sampler into the target";
-  if (state.phase == "waiting") return "waiting: an earlier attach is being undone";
+  if (state.phase == session::Phase::preparing)
+    return "preparing: bringing the sampler into the target";
+  if (state.phase == session::Phase::waiting_for_detach)
+    return "waiting: an earlier attach is being undone";
   int64_t elapsed = std::max<int64_t>(0, state.now - state.begin);
   std::string time =
       state.duration_ns > 0
@@ -44,7 +46,7 @@ std::string progress_text(const session::HeapProgress& state) {
                 "{:.0f} s left",
                 static_cast<double>(std::max<int64_t>(0, state.duration_ns - elapsed)) / 1e9)
           : fmt::format("{:.0f} s, Ctrl-C to end", static_cast<double>(elapsed) / 1e9);
-  return fmt::format("{} {} · {} sampled allocations · {} live", state.phase, time,
+  return fmt::format("{} {} · {} sampled allocations · {} live", phase_text(state.phase), time,
                      format_count(state.allocations),
                      format_bytes(static_cast<uint64_t>(std::max<int64_t>(0, state.live_bytes))));
 }
@@ -144,7 +146,7 @@ class HeapCommand final : public Command {
     analysis::LeakCircumstances circumstances;
     circumstances.asked_rate_bytes = options_.sampling.rate_bytes;
     circumstances.target_ended =
-        options_.target.command.empty() && outcome.info.end_reason == "target exited";
+        options_.target.command.empty() && outcome.end == session::EndReason::target_exited;
     analysis::LeakVerdict verdict = analysis::judge_leaks(*report, circumstances);
     if (verdict.answer == analysis::LeakAnswer::suspected) return kLeaks;
     if (verdict.answer == analysis::LeakAnswer::unknown) {

@@ -5,12 +5,12 @@
 #include <fmt/core.h>
 
 #include "base/units.h"
-#include "cli/flags/capture_flags.h"
 #include "cli/commands.h"
-#include "cli/output/out_dir.h"
-#include "cli/stop_signals.h"
-#include "cli/output/terminal.h"
+#include "cli/flags/capture_flags.h"
 #include "cli/flags/usage.h"
+#include "cli/output/out_dir.h"
+#include "cli/output/terminal.h"
+#include "cli/stop_signals.h"
 #include "run/reader.h"
 #include "session/record/recorder.h"
 
@@ -36,9 +36,10 @@ constexpr const char* kExamples =
 std::string progress_text(const session::RecordProgress& state) {
   int64_t elapsed = std::max<int64_t>(0, state.now - state.begin);
   std::string time;
-  if (state.phase == "preparing") return "preparing: reading the target's programs";
-  if (state.phase == "waiting") return "waiting: an earlier attach is being undone";
-  if (state.phase == "warming up") {
+  if (state.phase == session::Phase::preparing) return "preparing: reading the target's programs";
+  if (state.phase == session::Phase::waiting_for_detach)
+    return "waiting: an earlier attach is being undone";
+  if (state.phase == session::Phase::warming_up) {
     time = fmt::format("{} left", format_duration(std::max<int64_t>(0, state.begin - state.now)));
   } else if (state.duration_ns > 0) {
     constexpr int kCells = 12;
@@ -51,7 +52,7 @@ std::string progress_text(const session::RecordProgress& state) {
   } else {
     time = fmt::format("{:.0f} s, Ctrl-C to end", static_cast<double>(elapsed) / 1e9);
   }
-  return fmt::format("{} {} · {}p {}t · {} samples {} waits {} lost", state.phase, time,
+  return fmt::format("{} {} · {}p {}t · {} samples {} waits {} lost", phase_text(state.phase), time,
                      state.processes, state.threads, format_count(state.samples),
                      format_count(state.waits), format_count(state.lost));
 }

@@ -3,10 +3,10 @@
 #include "analysis/profile/counter_ratios.h"
 #include "base/units.h"
 #include "cli/commands.h"
-#include "cli/output/stat_output.h"
-#include "cli/stop_signals.h"
 #include "cli/flags/target_options.h"
+#include "cli/output/stat_output.h"
 #include "cli/output/terminal.h"
+#include "cli/stop_signals.h"
 #include "report/text/counters_text.h"
 #include "session/stat/stat.h"
 
@@ -146,9 +146,9 @@ class StatCommand final : public Command {
         outcome.processes == 1 ? "" : "es", outcome.threads, outcome.threads == 1 ? "" : "s",
         outcome.seconds,
         outcome.user_only ? ", user mode only (not permitted to count the kernel)" : "",
-        outcome.end == session::StatEnd::target_ended  ? ", until the target ended"
-        : outcome.end == session::StatEnd::interrupted ? ", until it was interrupted"
-                                                       : "");
+        outcome.end == session::EndReason::target_exited ? ", until the target ended"
+        : outcome.end == session::EndReason::interrupted ? ", until it was interrupted"
+                                                         : "");
   }
 
   static report::Style style() {

@@ -10,14 +10,14 @@
 #include "analysis/load/load_summary.h"
 #include "base/units.h"
 #include "cli/commands.h"
-#include "cli/stop_signals.h"
-#include "cli/output/sweep_output.h"
 #include "cli/flags/target_options.h"
-#include "cli/output/terminal.h"
 #include "cli/flags/usage.h"
+#include "cli/output/sweep_output.h"
+#include "cli/output/terminal.h"
+#include "cli/stop_signals.h"
 #include "run/reader.h"
-#include "session/record/cache_dir.h"
 #include "session/load/sweep.h"
+#include "session/record/cache_dir.h"
 
 namespace assay::cli {
 namespace {
@@ -121,7 +121,7 @@ class SweepCommand final : public Command {
         options_, stop_requested(),
         [&](uint32_t connections, const session::RecordProgress& state) {
           line.show(fmt::format("{} connections ({} of {}): {}", connections, levels.size() + 1,
-                                options_.levels.size(), state.phase));
+                                options_.levels.size(), phase_text(state.phase)));
         },
         [&](const session::SweptLevel& level) -> Result<void> {
           auto measured = measure(level);

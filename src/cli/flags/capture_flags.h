@@ -13,8 +13,8 @@
 #include "base/result.h"
 #include "cli/commands.h"
 #include "cli/flags/target_options.h"
-#include "session/record/capture_options.h"
 #include "session/heap/heap_capture.h"
+#include "session/lifecycle/capture_options.h"
 
 namespace assay::cli {
 

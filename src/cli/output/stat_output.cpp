@@ -65,14 +65,16 @@ report::CountedBesides besides_of(const session::StatOutcome& outcome) {
   return besides;
 }
 
-std::string_view end_name(session::StatEnd end) {
+std::string_view end_name(session::EndReason end) {
   switch (end) {
-    case session::StatEnd::time:
+    case session::EndReason::time:
       return "time";
-    case session::StatEnd::target_ended:
+    case session::EndReason::target_exited:
       return "target ended";
-    case session::StatEnd::interrupted:
+    case session::EndReason::interrupted:
       return "interrupted";
+    case session::EndReason::write_failed:  // it writes no file
+      break;
   }
   return "";
 }

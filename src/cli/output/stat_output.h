@@ -18,7 +18,7 @@ std::string interval_json(double from_s, double to_s, const model::Counts& count
 std::string whole_json(const session::StatOutcome& outcome);
 report::CountedBesides besides_of(const session::StatOutcome& outcome);
 // "time", "target ended", "interrupted"
-std::string_view end_name(session::StatEnd end);
+std::string_view end_name(session::EndReason end);
 // "worker (4711) and what it started": a thread's counts hold those of its offspring.
 std::string thread_label(const session::ThreadCounts& thread);
 

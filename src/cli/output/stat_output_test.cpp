@@ -43,7 +43,7 @@ TEST(StatOutput, TheWholeHasTheThreadsAndHowItEnded) {
   outcome.counts = with_clock(30);
   outcome.voluntary_switches = 11;
   outcome.involuntary_switches = 4;
-  outcome.end = session::StatEnd::interrupted;
+  outcome.end = session::EndReason::interrupted;
   outcome.per_thread = {{7, 7, "main", with_clock(10)}, {7, 8, "worker", with_clock(20)}};
   auto row = nlohmann::json::parse(whole_json(outcome));
   EXPECT_EQ(row.at("whole"), true);
@@ -63,7 +63,7 @@ TEST(StatOutput, TheWholeHasTheThreadsAndHowItEnded) {
 
 TEST(StatOutput, ALaunchedCommandsExitIsTold) {
   session::StatOutcome outcome;
-  outcome.end = session::StatEnd::target_ended;
+  outcome.end = session::EndReason::target_exited;
   outcome.launched_exit = os::ExitStatus{true, 9};
   auto row = nlohmann::json::parse(whole_json(outcome));
   EXPECT_EQ(row.at("exit_code"), 137);

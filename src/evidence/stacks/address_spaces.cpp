@@ -1,5 +1,6 @@
 #include "evidence/stacks/address_spaces.h"
 
+#include "model/anonymous_module.h"
 #include "os/process/module_file.h"
 
 namespace assay::evidence {
@@ -13,10 +14,14 @@ std::string to_hex(std::span<const uint8_t> bytes) {
   return hex;
 }
 
-// Executable memory that is no file: JIT code, trampolines, [heap], shared anonymous memory.
-bool is_anonymous(const std::string& path) {
-  return path.empty() || path == "//anon" || path.starts_with("/dev/zero") ||
-         path.starts_with("/memfd:") || path.starts_with("/SYSV") || path.starts_with("[");
+// What is mapped there, by the name that the kernel gives it. Anonymous is executable memory that
+// is no file: JIT code, trampolines, [heap], shared anonymous memory.
+ModuleKind kind_of(const std::string& path) {
+  if (path == "[vdso]") return ModuleKind::vdso;
+  bool is_anonymous = path.empty() || path == "//anon" || path.starts_with("/dev/zero") ||
+                      path.starts_with("/memfd:") || path.starts_with("/SYSV") ||
+                      path.starts_with("[");
+  return is_anonymous ? ModuleKind::anonymous : ModuleKind::elf;
 }
 
 }  // namespace
@@ -40,7 +45,7 @@ model::ModuleId AddressSpaces::intern(ModuleKind kind, const std::string& path,
 
 model::ModuleId AddressSpaces::unknown_memory(pid_t pid) {
   bool is_new = false;
-  model::ModuleId id = intern(ModuleKind::anonymous, fmt::format("[anon {}]", pid), "", is_new);
+  model::ModuleId id = intern(ModuleKind::anonymous, model::anonymous_module_path(pid), "", is_new);
   if (is_new) announce_(pid, {}, modules_[id], true);
   return id;
 }
@@ -51,7 +56,7 @@ void AddressSpaces::load(pid_t pid) {
   for (const os::MapsEntry& entry : *maps) {
     if (!entry.executable) continue;
     std::string build_id;
-    if (!is_anonymous(entry.path)) {
+    if (kind_of(entry.path) == ModuleKind::elf) {
       std::string key =
           fmt::format("{}:{}:{} {}", entry.dev_major, entry.dev_minor, entry.inode, entry.path);
       build_id = build_id_of(pid, entry.start, entry.end, entry.path, key);
@@ -75,7 +80,7 @@ void AddressSpaces::mapped(pid_t pid, const capture::MmapRecord& record) {
   std::string path(record.path);
   std::string build_id = to_hex(record.build_id);
   uint64_t end = record.start + record.length;
-  if (build_id.empty() && !is_anonymous(path)) {
+  if (build_id.empty() && kind_of(path) == ModuleKind::elf) {
     build_id = build_id_of(pid, record.start, end, path, "record " + path);
   }
   add(pid, record.start, end, record.file_offset, path, build_id);
@@ -85,12 +90,13 @@ void AddressSpaces::add(pid_t pid, uint64_t start, uint64_t end, uint64_t offset
                         const std::string& path, const std::string& build_id) {
   model::Mapping mapping{start, end, offset, {}};
   bool is_new = false;
-  if (path == "[vdso]") {
+  ModuleKind kind = kind_of(path);
+  if (kind == ModuleKind::vdso) {
     mapping.file_offset = 0;
     mapping.module = intern(ModuleKind::vdso, path, os::vdso_image().build_id, is_new);
-  } else if (is_anonymous(path)) {
+  } else if (kind == ModuleKind::anonymous) {
     mapping.file_offset = start;  // addresses of such modules are absolute
-    mapping.module = intern(ModuleKind::anonymous, fmt::format("[anon {}]", pid), "", is_new);
+    mapping.module = intern(ModuleKind::anonymous, model::anonymous_module_path(pid), "", is_new);
   } else {
     mapping.module = intern(ModuleKind::elf, path, build_id, is_new);
   }

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "os/fake_tree.h"
+
 namespace assay::evidence {
 namespace {
 
@@ -82,6 +84,62 @@ TEST_F(AddressSpacesTest, DataAndEmptyMappingsAreNoCode) {
   spaces_.mapped(7, data);
   spaces_.mapped(7, record(0x3000, 0, 0, "/lib/x.so"));
   EXPECT_TRUE(spaces_.of(7).all().empty());
+}
+
+TEST_F(AddressSpacesTest, EverythingThatIsNoFileIsOneModuleOfItsProcess) {
+  uint64_t at = 0x1000;
+  for (const char* path : {"", "//anon", "/dev/zero", "/memfd:jit (deleted)", "/SYSV00000000",
+                           "[heap]", "[stack]", "[uprobes]"}) {
+    spaces_.mapped(7, record(at, 0x1000, 0x77, path));
+    const model::Mapping* mapping = spaces_.of(7).find(at);
+    ASSERT_NE(mapping, nullptr) << path;
+    EXPECT_EQ(spaces_.modules()[mapping->module].kind, model::ModuleKind::anonymous) << path;
+    EXPECT_EQ(mapping->module, spaces_.unknown_memory(7)) << path;
+    EXPECT_EQ(mapping->to_module_address(at + 1), at + 1) << path;
+    at += 0x1000;
+  }
+  EXPECT_NE(spaces_.unknown_memory(7), spaces_.unknown_memory(8));
+}
+
+TEST_F(AddressSpacesTest, TheVdsoIsAModuleOfItsOwn) {
+  spaces_.mapped(7, record(0x7000, 0x1000, 0x123, "[vdso]"));
+  spaces_.mapped(8, record(0x9000, 0x1000, 0, "[vdso]"));
+  const model::Mapping* mapping = spaces_.of(7).find(0x7010);
+  EXPECT_EQ(spaces_.modules()[mapping->module].kind, model::ModuleKind::vdso);
+  EXPECT_EQ(mapping->to_module_address(0x7010), 0x10u) << "whatever offset the kernel says";
+  EXPECT_EQ(mapping->module, spaces_.of(8).find(0x9000)->module);
+}
+
+TEST_F(AddressSpacesTest, AForkedChildsFilesAreAnnouncedItsOwnMemoryIsNot) {
+  const uint8_t id[] = {1};
+  spaces_.mapped(7, record(0x1000, 0x1000, 0, "/bin/a", id));
+  spaces_.mapped(7, record(0x9000, 0x1000, 0, "//anon"));
+  announced_.clear();
+  spaces_.forked(7, 9);
+  ASSERT_EQ(announced_.size(), 1u);
+  EXPECT_EQ(announced_[0].pid, 9);
+  EXPECT_EQ(announced_[0].path, "/bin/a");
+  EXPECT_FALSE(announced_[0].is_new);
+  announced_.clear();
+  spaces_.forked(7, 7);    // a thread
+  spaces_.forked(55, 56);  // of a process that is not known
+  EXPECT_TRUE(announced_.empty());
+  EXPECT_FALSE(spaces_.knows(56));
+}
+
+TEST(AddressSpacesOfFakeProc, AnUnknownAddressIsLookedUpAgainButNotAllTheTime) {
+  os::FakeTree tree;
+  os::ProcFs proc(tree.root());
+  AddressSpaces spaces(proc, [](pid_t, const model::Mapping&, const model::Module&, bool) {});
+  tree.write("7/maps", "00001000-00002000 r-xp 00000000 00:00 0 \n");
+  EXPECT_NE(spaces.find(7, 0x1800, kNsPerSecond), nullptr) << "read at the first miss";
+  tree.write("7/maps",
+             "00001000-00002000 r-xp 00000000 00:00 0 \n00005000-00006000 r-xp 00000000 00:00 0 \n"
+             "00007000-00008000 rw-p 00000000 00:00 0 \n");
+  EXPECT_EQ(spaces.find(7, 0x5800, kNsPerSecond + 1), nullptr) << "it was read just now";
+  EXPECT_NE(spaces.find(7, 0x5800, 3 * kNsPerSecond), nullptr);
+  EXPECT_EQ(spaces.find(7, 0x7800, 5 * kNsPerSecond), nullptr) << "data is no code";
+  EXPECT_EQ(spaces.find(99, 0x1800, kNsPerSecond), nullptr) << "a process that cannot be read";
 }
 
 }  // namespace

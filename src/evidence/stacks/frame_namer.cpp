@@ -1,7 +1,6 @@
 #include "evidence/stacks/frame_namer.h"
 
 #include <chrono>
-#include <span>
 
 #include <pthread.h>
 #include <sys/resource.h>
@@ -14,15 +13,10 @@ namespace {
 constexpr std::chrono::milliseconds kNameAgainAfter(300);
 constexpr size_t kMostUnnamed = 50'000;
 
-// What the symbolizer calls code that has no file and, so far, no name.
-bool is_named(std::span<const model::Location> locations) {
-  return locations.empty() || !locations.front().function.starts_with("[anon ");
-}
-
 }  // namespace
 
-FrameNamer::FrameNamer(symbol::Symbolizer& symbolizer, run::Writer& writer)
-    : symbolizer_(symbolizer), writer_(writer), thread_([this] { loop(); }) {}
+FrameNamer::FrameNamer(symbol::Symbolizer& symbolizer, Sink& sink)
+    : symbolizer_(symbolizer), sink_(sink), thread_([this] { loop(); }) {}
 
 void FrameNamer::add(model::FrameId id, const model::Frame& frame) {
   std::lock_guard lock(mutex_);
@@ -71,16 +65,17 @@ void FrameNamer::loop() {
 }
 
 bool FrameNamer::name_frame(model::FrameId id, const model::Frame& frame) {
-  auto locations = symbolizer_.resolve(frame.module, frame.address);
-  writer_.put_locations(id, locations);
-  return is_named(locations);
+  // Asked first: a name that comes in between is then found the next time.
+  bool named = symbolizer_.has_name(frame.module, frame.address);
+  sink_.put_locations(id, symbolizer_.resolve(frame.module, frame.address));
+  return named;
 }
 
 void FrameNamer::name_the_unnamed() {
   std::erase_if(unnamed_, [this](const auto& entry) {
-    auto locations = symbolizer_.resolve(entry.second.module, entry.second.address);
-    if (!is_named(locations)) return false;
-    writer_.put_locations(entry.first, locations);
+    const auto& [id, frame] = entry;
+    if (!symbolizer_.has_name(frame.module, frame.address)) return false;
+    sink_.put_locations(id, symbolizer_.resolve(frame.module, frame.address));
     return true;
   });
 }
@@ -91,7 +86,7 @@ void FrameNamer::name(Work& work) {
   }
   for (auto& [wanted, at] : work.data) {
     wanted.name = symbolizer_.resolve_data(at.module, at.address);
-    if (!wanted.name.empty()) writer_.put_data_name(wanted);
+    if (!wanted.name.empty()) sink_.put_data_name(wanted);
   }
 }
 

@@ -2,7 +2,7 @@
 // do at its end.
 //
 // In: frames, and addresses of data that threads wait on, from the thread that builds stacks. Out:
-// Locations and DataNames in the run file. Code made at run time often gets its name a moment after
+// Locations and DataNames in the sink. Code made at run time often gets its name a moment after
 // it first ran, so what has none yet is asked for again. Threads: add() from anywhere; one thread
 // of its own does the work; finish() waits for it.
 #pragma once
@@ -13,16 +13,16 @@
 #include <utility>
 #include <vector>
 
+#include "evidence/sink.h"
 #include "model/data_name.h"
 #include "model/stack.h"
-#include "run/writer.h"
 #include "symbol/symbolizer.h"
 
 namespace assay::evidence {
 
 class FrameNamer {
  public:
-  FrameNamer(symbol::Symbolizer& symbolizer, run::Writer& writer);
+  FrameNamer(symbol::Symbolizer& symbolizer, Sink& sink);
   FrameNamer(const FrameNamer&) = delete;
   FrameNamer& operator=(const FrameNamer&) = delete;
   ~FrameNamer() { finish(); }
@@ -45,7 +45,7 @@ class FrameNamer {
   void name_the_unnamed();
 
   symbol::Symbolizer& symbolizer_;
-  run::Writer& writer_;
+  Sink& sink_;
   std::mutex mutex_;
   std::condition_variable changed_;
   Work waiting_;

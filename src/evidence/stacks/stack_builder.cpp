@@ -15,9 +15,9 @@ constexpr uint64_t kPage = 4096;
 using model::StackEnd;
 using model::StackId;
 
-StackBuilder::StackBuilder(AddressSpaces& spaces, unwind::Unwinder& unwinder, run::Writer& writer,
+StackBuilder::StackBuilder(AddressSpaces& spaces, unwind::Unwinder& unwinder, Sink& sink,
                            NewFrame new_frame)
-    : spaces_(spaces), unwinder_(unwinder), writer_(writer), new_frame_(std::move(new_frame)) {}
+    : spaces_(spaces), unwinder_(unwinder), sink_(sink), new_frame_(std::move(new_frame)) {}
 
 StackId StackBuilder::build(pid_t pid, pid_t tid, capture::SampleRecord& sample, TimeNs now) {
   unwind::RawStack raw;
@@ -105,12 +105,12 @@ StackId StackBuilder::push(StackId parent, model::ModuleId module, uint64_t addr
   size_t frames_before = frames_.all().size();
   model::FrameId id = frames_.intern(frame);
   if (frames_.all().size() > frames_before) {
-    writer_.add_frame(id, frame);
+    sink_.add_frame(id, frame);
     new_frame_(id, frame);
   }
   size_t stacks_before = stacks_.all().size();
   StackId stack = stacks_.push(parent, id);
-  if (stacks_.all().size() > stacks_before) writer_.add_stack(stack, stacks_[stack]);
+  if (stacks_.all().size() > stacks_before) sink_.add_stack(stack, stacks_[stack]);
   return stack;
 }
 

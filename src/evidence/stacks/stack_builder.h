@@ -1,7 +1,7 @@
 // StackBuilder: a sample's kernel chain and user stack become one interned stack.
 //
 // In: records of the capture, with the address spaces of their time. Out: a StackId; every new
-// frame and stack node goes to the run file once, every new frame to whoever names it. Threads: one
+// frame and stack node goes to the sink once, every new frame to whoever names it. Threads: one
 // owner.
 #pragma once
 
@@ -15,10 +15,10 @@
 #include <sys/types.h>
 
 #include "capture/perf/record.h"
-#include "model/stack.h"
-#include "run/writer.h"
+#include "evidence/sink.h"
 #include "evidence/stacks/address_spaces.h"
 #include "evidence/stacks/kernel_paths.h"
+#include "model/stack.h"
 #include "unwind/unwinder.h"
 
 namespace assay::evidence {
@@ -27,8 +27,7 @@ class StackBuilder {
  public:
   using NewFrame = std::function<void(model::FrameId, const model::Frame&)>;
 
-  StackBuilder(AddressSpaces& spaces, unwind::Unwinder& unwinder, run::Writer& writer,
-               NewFrame new_frame);
+  StackBuilder(AddressSpaces& spaces, unwind::Unwinder& unwinder, Sink& sink, NewFrame new_frame);
 
   // The whole stack of a sample. A bare switch, which comes without the kernel's part, gets the one
   // that its user stack had last; `sample.kernel_chain` is then set to it.
@@ -59,7 +58,7 @@ class StackBuilder {
 
   AddressSpaces& spaces_;
   unwind::Unwinder& unwinder_;
-  run::Writer& writer_;
+  Sink& sink_;
   NewFrame new_frame_;
   model::FrameTable frames_;
   model::StackTable stacks_;

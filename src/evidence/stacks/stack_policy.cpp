@@ -29,15 +29,15 @@ void StackPolicy::reconsider(const unwind::UnwindStats& stats, const StackBuilde
                     std::exchange(frame_pointers_before_, needs.frame_pointer_stacks);
 
   uint32_t copy_bytes = better_copy_bytes(stacks, cut, needs);
-  bool user_chain = events_.off_cpu_user_chain() || walked * kFramePointersOneIn > stacks;
-  if (copy_bytes == events_.off_cpu_copy_bytes() && user_chain == events_.off_cpu_user_chain())
+  bool user_chain = switch_stacks_.user_chain() || walked * kFramePointersOneIn > stacks;
+  if (copy_bytes == switch_stacks_.copy_bytes() && user_chain == switch_stacks_.user_chain())
     return;
-  (void)events_.set_off_cpu_stacks(copy_bytes, user_chain);  // on failure the old event goes on
+  switch_stacks_.set(copy_bytes, user_chain);
 }
 
 uint32_t StackPolicy::better_copy_bytes(uint64_t stacks, uint64_t cut,
                                         const StackBuilder::Needs& needs) {
-  uint32_t copy_bytes = events_.off_cpu_copy_bytes();
+  uint32_t copy_bytes = switch_stacks_.copy_bytes();
   bool too_short = cut * kToleratedCutOneIn > stacks;
   if (too_short && copy_bytes < kLargestCopy) {
     // A little beyond what was wanted: the next frames out need some, too.
@@ -58,11 +58,11 @@ void StackPolicy::pace_kernel_stacks(uint64_t switches, TimeNs now) {
   bool first = ticked_at_ == 0;
   switches_before_ = switches;
   ticked_at_ = now;
-  if (first || !events_.has_bare_switches()) return;
+  if (first || !switch_stacks_.can_be_bare()) return;
   tick_ = (tick_ + 1) % kTicksPerKernelStack;
   bool record = rate < kRateOfAllKernelStacks || tick_ == 0;
   if (!record) filled_in_ = true;
-  events_.record_kernel_stacks_of_switches(record);
+  switch_stacks_.record_kernel_part(record);
 }
 
 }  // namespace assay::evidence

@@ -13,15 +13,27 @@
 #include <cstdint>
 
 #include "base/clock.h"
-#include "capture/perf/event_set.h"
 #include "evidence/stacks/stack_builder.h"
 #include "unwind/unwinder.h"
 
 namespace assay::evidence {
 
+// What is recorded of stacks at context switches, and can be changed while it is.
+class SwitchStacks {
+ public:
+  virtual ~SwitchStacks() = default;
+  virtual uint32_t copy_bytes() const = 0;
+  virtual bool user_chain() const = 0;
+  // On failure the old size goes on.
+  virtual void set(uint32_t copy_bytes, bool user_chain) = 0;
+  // Whether switches can be recorded without the kernel's part.
+  virtual bool can_be_bare() const = 0;
+  virtual void record_kernel_part(bool on) = 0;
+};
+
 class StackPolicy {
  public:
-  explicit StackPolicy(capture::EventSet& events) : events_(events) {}
+  explicit StackPolicy(SwitchStacks& switches) : switch_stacks_(switches) {}
   // With the counts so far; called some times a second.
   void reconsider(const unwind::UnwindStats& stats, const StackBuilder::Needs& needs);
   // With the number of switches so far; called about every kSwitchTickNs.
@@ -34,7 +46,7 @@ class StackPolicy {
  private:
   uint32_t better_copy_bytes(uint64_t stacks, uint64_t cut, const StackBuilder::Needs& needs);
 
-  capture::EventSet& events_;
+  SwitchStacks& switch_stacks_;
   bool fitted_ = false;  // the copy was made as small as the first walks allow
   uint64_t stacks_before_ = 0;
   uint64_t cut_before_ = 0;

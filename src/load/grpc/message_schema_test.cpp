@@ -8,10 +8,11 @@
 #include <google/protobuf/descriptor.pb.h>
 #include <gtest/gtest.h>
 
-#include "load/http2/fake_http2_server.h"
+#include "base/testing/temporary_directory.h"
 #include "load/generator.h"
 #include "load/grpc/reflection.h"
 #include "load/grpc/wire_reader.h"
+#include "load/http2/fake_http2_server.h"
 
 namespace assay::load {
 namespace {
@@ -19,9 +20,6 @@ namespace {
 class ProtoFiles : public testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = std::filesystem::temp_directory_path() / "assay-proto-XXXXXX";
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    dir_ = pattern;
     std::filesystem::create_directories(dir_ + "/common");
     put("common/types.proto", "syntax = \"proto3\"; package c; message Key { string id = 1; }");
     put("kv.proto",
@@ -29,11 +27,11 @@ class ProtoFiles : public testing::Test {
         "message Get { c.Key key = 1; int32 n = 2; } message Value { bytes v = 1; }"
         "service Store { rpc Read(Get) returns (Value); rpc Feed(stream Get) returns (Value); }");
   }
-  void TearDown() override { std::filesystem::remove_all(dir_); }
   void put(const std::string& name, const std::string& text) {
     std::ofstream(dir_ + "/" + name) << text;
   }
-  std::string dir_;
+  TemporaryDirectory scratch_;
+  std::string dir_ = scratch_.path();
 };
 
 TEST_F(ProtoFiles, JsonBecomesAMessage) {

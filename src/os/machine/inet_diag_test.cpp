@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "base/testing/loopback_listener.h"
 #include "os/fake_tree.h"
 #include "os/process/procfs.h"
 
@@ -196,36 +197,6 @@ TEST(InetDiag, MappedAddressesReadAsIpv4AndFdLinksAsInodes) {
   EXPECT_FALSE(socket_inode("/tmp/socket:[1]"));
 }
 
-struct Listener {
-  UniqueFd fd;
-  uint16_t port = 0;
-};
-
-Listener listen_on_loopback(int backlog) {
-  Listener listener{UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))};
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* raw = reinterpret_cast<sockaddr*>(&address);
-  if (::bind(listener.fd.get(), raw, size) != 0 || ::listen(listener.fd.get(), backlog) != 0 ||
-      ::getsockname(listener.fd.get(), raw, &size) != 0) {
-    listener.fd.reset();
-  }
-  listener.port = ntohs(address.sin_port);
-  return listener;
-}
-
-UniqueFd connect_to(uint16_t port) {
-  UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port);
-  if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) fd.reset();
-  return fd;
-}
-
 const TcpSocket* find_listener(const std::vector<TcpSocket>& sockets, uint16_t port) {
   for (const TcpSocket& socket : sockets) {
     if (socket.state == TcpState::listen && socket.local.port == port) return &socket;
@@ -236,16 +207,15 @@ const TcpSocket* find_listener(const std::vector<TcpSocket>& sockets, uint16_t p
 TEST(InetDiagReal, SeesTheBacklogAndTheQueueOfASleepyServer) {
   auto diag = TcpDiag::open(0);
   if (!diag) GTEST_SKIP() << "skipped: " << diag.error().what;
-  Listener server = listen_on_loopback(7);
-  ASSERT_TRUE(server.fd.valid());
-  UniqueFd first = connect_to(server.port), second = connect_to(server.port);
-  UniqueFd third = connect_to(server.port);
+  LoopbackListener server(7);
+  UniqueFd first = server.connect(), second = server.connect();
+  UniqueFd third = server.connect();
   ASSERT_TRUE(first.valid() && second.valid() && third.valid());
   ASSERT_EQ(::send(first.get(), "hello", 5, 0), 5);
 
   auto sockets = diag->dump();
   ASSERT_TRUE(sockets) << sockets.error().what;
-  const TcpSocket* listener = find_listener(*sockets, server.port);
+  const TcpSocket* listener = find_listener(*sockets, server.port());
   ASSERT_NE(listener, nullptr);
   EXPECT_EQ(listener->recv_q, 3u);
   EXPECT_EQ(listener->send_q, 7u);
@@ -253,7 +223,7 @@ TEST(InetDiagReal, SeesTheBacklogAndTheQueueOfASleepyServer) {
   uint32_t unread = 0;
   int waiting = 0;
   for (const TcpSocket& socket : *sockets) {
-    if (socket.local.port != server.port || socket.state != TcpState::established) continue;
+    if (socket.local.port != server.port() || socket.state != TcpState::established) continue;
     ++waiting;
     unread += socket.recv_q;
     EXPECT_TRUE(socket.info);
@@ -263,7 +233,7 @@ TEST(InetDiagReal, SeesTheBacklogAndTheQueueOfASleepyServer) {
 
   auto text = read_net_tcp(::getpid());
   ASSERT_TRUE(text);
-  const TcpSocket* from_text = find_listener(*text, server.port);
+  const TcpSocket* from_text = find_listener(*text, server.port());
   ASSERT_NE(from_text, nullptr) << "the fallback sees the same listener";
   EXPECT_EQ(from_text->recv_q, 3u);
   EXPECT_EQ(from_text->inode, listener->inode);
@@ -281,8 +251,9 @@ TEST(InetDiagReal, LooksIntoAnotherNetworkNamespace) {
       (void)!::write(ready[1], &port, sizeof port);
       ::_exit(1);
     }
-    Listener server = listen_on_loopback(3);
-    (void)!::write(ready[1], &server.port, sizeof server.port);
+    LoopbackListener server(3);
+    port = server.port();
+    (void)!::write(ready[1], &port, sizeof port);
     ::alarm(20);  // should the test die
     ::pause();
     ::_exit(0);

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/testing/temporary_directory.h"
+
 namespace assay::os {
 namespace {
 
@@ -22,14 +24,8 @@ namespace fs = std::filesystem;
 
 class ModuleFileTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "assay-module-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    dir_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(dir_); }
-
-  fs::path dir_;
+  TemporaryDirectory scratch_;
+  fs::path dir_ = scratch_.path();
 };
 
 UniqueFd memory_file(const std::string& bytes) {

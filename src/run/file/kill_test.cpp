@@ -78,13 +78,22 @@ void expect_whole_seconds(const std::string& path, int at_least) {
   EXPECT_EQ((*reader)->points({0}).value().size(), static_cast<size_t>(seconds));
 }
 
+// Kills come at random times: each test has a seed of its own and so many tries, and says both when
+// it fails.
+template <unsigned Seed, int Tries>
+struct Kills {
+  static constexpr int kTries = Tries;
+  std::mt19937 random{Seed};
+  ::testing::ScopedTrace told{__FILE__, __LINE__, fmt::format("seed {}, {} tries", Seed, Tries)};
+};
+
 TEST(RunKill, KilledAtAnyMomentTheRunOpensWithEveryFlush) {
   ScratchDirectory scratch;
-  std::mt19937 random(7);
+  Kills<7, 40> kills;
   int journals = 0;
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < kills.kTries; ++round) {
     std::string path = scratch.file(fmt::format("{}.assay", round));
-    Killed killed = write_and_kill(path, random() % 20'000);
+    Killed killed = write_and_kill(path, kills.random() % 20'000);
     if (std::filesystem::exists(path + "-journal") &&
         std::filesystem::file_size(path + "-journal") > 0) {
       ++journals;
@@ -97,8 +106,8 @@ TEST(RunKill, KilledAtAnyMomentTheRunOpensWithEveryFlush) {
 
 TEST(RunKill, KilledWhileItIsMadeThePathHoldsNothingOrARun) {
   ScratchDirectory scratch;
-  std::mt19937 random(11);
-  for (int round = 0; round < 20; ++round) {
+  Kills<11, 20> kills;
+  for (int round = 0; round < kills.kTries; ++round) {
     std::string path = scratch.file(fmt::format("{}.assay", round));
     pid_t child = ::fork();
     if (child == 0) {
@@ -106,7 +115,7 @@ TEST(RunKill, KilledWhileItIsMadeThePathHoldsNothingOrARun) {
       ::pause();
       ::_exit(0);
     }
-    ::usleep(random() % 6'000);
+    ::usleep(kills.random() % 6'000);
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
     if (!std::filesystem::exists(path)) continue;
@@ -118,10 +127,10 @@ TEST(RunKill, KilledWhileItIsMadeThePathHoldsNothingOrARun) {
 
 // Leaves a run whose last transaction was cut short: its journal must be rolled back.
 bool make_hot_journal(const ScratchDirectory& scratch, std::string& path, int& flushes) {
-  std::mt19937 random(3);
-  for (int round = 0; round < 300; ++round) {
+  Kills<3, 300> kills;
+  for (int round = 0; round < kills.kTries; ++round) {
     path = scratch.file(fmt::format("hot{}.assay", round));
-    flushes = write_and_kill(path, random() % 8'000).flushes;
+    flushes = write_and_kill(path, kills.random() % 8'000).flushes;
     std::error_code none;
     if (std::filesystem::file_size(path + "-journal", none) > 512 && !none) return true;
   }
@@ -134,7 +143,7 @@ TEST(RunKill, AJournalIsRolledBackInACopyWhereNothingMayBeWritten) {
   std::string path;
   int flushes = 0;
   if (!make_hot_journal(scratch, path, flushes)) {
-    GTEST_SKIP() << "skipped: in 300 rounds no kill hit an open transaction";
+    GTEST_SKIP() << "skipped: in 300 tries with seed 3 no kill hit an open transaction";
   }
   ::chmod(scratch.path().c_str(), 0755);
   ::chmod(path.c_str(), 0444);
@@ -183,7 +192,7 @@ TEST(RunKill, ALeftOverJournalDoesNotHarmANewRunOfThatName) {
   std::string path;
   int flushes = 0;
   if (!make_hot_journal(scratch, path, flushes)) {
-    GTEST_SKIP() << "skipped: in 300 rounds no kill hit an open transaction";
+    GTEST_SKIP() << "skipped: in 300 tries with seed 3 no kill hit an open transaction";
   }
   std::filesystem::remove(path);  // the run, but not its journal
   auto writer = Writer::create(path, fixture_info(), false);

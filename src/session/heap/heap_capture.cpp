@@ -116,7 +116,7 @@ pid_t HeapCapture::outer_pid(pid_t lender, pid_t pid) const {
   auto status = parts_->proc.status(lender);
   bool own_pids = status && status->namespace_tids.size() > 1;
   if (!own_pids) return pid;
-  for (pid_t outer : parts_->tracker.pids()) {
+  for (pid_t outer : parts_->tasks.pids()) {
     auto other = parts_->proc.status(outer);
     if (other && other->namespace_tids.size() == status->namespace_tids.size() &&
         other->namespace_tids.back() == pid)
@@ -131,11 +131,11 @@ void HeapCapture::meet_child(pid_t lender, const capture::HeapChild& child, Time
   pid_t pid = outer_pid(lender, child.pid);
   if (pid <= 0 || sources_.contains(pid)) return;
   pid_t parent = outer_pid(lender, child.parent);
-  if (!parts_->tracker.contains(parent)) parent = lender;
-  if (!parts_->tracker.contains(pid))
-    parts_->tracker.on_fork(parent, parent, pid, pid, last_poll_ != 0 ? last_poll_ : now);
+  if (!parts_->tasks.contains(parent)) parent = lender;
+  if (!parts_->tasks.contains(pid))
+    parts_->tasks.on_fork(parent, parent, pid, pid, last_poll_ != 0 ? last_poll_ : now);
   auto channel = sources_.at(lender).channel->open_child(child.index);
-  if (!parts_->tracker.contains(pid) || !channel) return;
+  if (!parts_->tasks.contains(pid) || !channel) return;
   if (!spaces_->knows(pid)) spaces_->forked(parent, pid);
   Source& source = sources_[pid];
   source.channel = std::move(*channel);
@@ -188,7 +188,7 @@ void HeapCapture::part_from_children() {
 void HeapCapture::meet_newcomers() {
   if (!attaches_) return;
   take_in_joined(false);
-  for (pid_t pid : parts_->tracker.pids()) {
+  for (pid_t pid : parts_->tasks.pids()) {
     // Assay itself may be a child of its target, started by the shell that is looked at.
     bool is_known = sources_.contains(pid) || refused_.contains(pid) || pid == getpid();
     if (is_known || (joining_ && joining_->pid == pid) || adopt_forked(pid)) continue;
@@ -216,7 +216,7 @@ void HeapCapture::detach_all() {
     if (removed) {
       holds_.push_back({pid, false, removed->ns});
     } else {
-      parts_->writer.add_note(
+      parts_->sink.add_note(
           {"heap",
            fmt::format("the hooks stay in process {}, switched off: {}", pid, removed.error().what),
            ""});
@@ -250,7 +250,8 @@ bool HeapCapture::has_channels() {
   return !sources_.empty();
 }
 
-void HeapCapture::join(const evidence::HeapEvidence::Parts& parts, evidence::AddressSpaces& spaces) {
+void HeapCapture::join(const evidence::HeapEvidence::Parts& parts,
+                       evidence::AddressSpaces& spaces) {
   parts_ = std::make_unique<evidence::HeapEvidence::Parts>(parts);
   spaces_ = &spaces;
   evidence_ = std::make_unique<evidence::HeapEvidence>(parts);
@@ -281,15 +282,15 @@ void HeapCapture::find_channels(TimeNs now) {
 void HeapCapture::look_at_program(pid_t pid, Source& source, TimeNs now) {
   auto exe = parts_->proc.exe(pid);
   if (!exe) return;
-  if (!parts_->tracker.contains(pid)) parts_->tracker.resync(now);
-  if (!parts_->tracker.contains(pid)) return;
+  if (!parts_->tasks.contains(pid)) parts_->tasks.resync(now);
+  if (!parts_->tasks.contains(pid)) return;
   if (source.exe == *exe) return;
   bool replaced = !source.exe.empty();
   source.exe = *exe;
   if (replaced) evidence_->forget(pid);
   if (replaced && sampling_.alone) {
     auto comm = parts_->proc.comm(pid, pid);
-    parts_->tracker.on_exec(pid, comm ? *comm : "", now);
+    parts_->tasks.on_exec(pid, comm ? *comm : "", now);
     spaces_->executed(pid);
     spaces_->load(pid);
   }
@@ -348,36 +349,36 @@ uint64_t HeapCapture::dropped() const {
 
 void HeapCapture::note_losses(TimeNs now) {
   capture::HeapChannelLosses sum = losses();
-  run::Writer& writer = parts_->writer;
+  evidence::Sink& sink = parts_->sink;
   for (const auto& [pid, error] : refused_)
-    writer.add_note(
+    sink.add_note(
         {"heap", fmt::format("process {} was not sampled: {}", pid, error.what), error.remedy});
   for (const HeapHold& hold : holds_) {
-    writer.add_fact({"heap",
-                     fmt::format("{}_pause_{}_ns", hold.attaching ? "attach" : "detach", hold.pid),
-                     std::to_string(hold.ns)});
+    sink.add_fact({"heap",
+                   fmt::format("{}_pause_{}_ns", hold.attaching ? "attach" : "detach", hold.pid),
+                   std::to_string(hold.ns)});
   }
   if (sum.dropped > 0) {
-    writer.add_loss({model::LossKind::dropped_samples, -1, now, sum.dropped});
-    writer.add_note({"heap",
-                     fmt::format("{} heap records found their ring full and were lost: what they "
-                                 "tell of is missing, and what they ended seems to live on",
-                                 sum.dropped),
-                     fmt::format("sample less: --rate {}k", sampling_.rate_bytes * 4 / 1024)});
+    sink.add_loss({model::LossKind::dropped_samples, -1, now, sum.dropped});
+    sink.add_note({"heap",
+                   fmt::format("{} heap records found their ring full and were lost: what they "
+                               "tell of is missing, and what they ended seems to live on",
+                               sum.dropped),
+                   fmt::format("sample less: --rate {}k", sampling_.rate_bytes * 4 / 1024)});
   }
   if (sum.dropped_live > 0) {
-    writer.add_note({"heap",
-                     fmt::format("{} sampled allocations were too many to be followed: they count "
-                                 "as allocated, and seem to live on",
-                                 sum.dropped_live),
-                     fmt::format("sample less: --rate {}k", sampling_.rate_bytes * 4 / 1024)});
+    sink.add_note({"heap",
+                   fmt::format("{} sampled allocations were too many to be followed: they count "
+                               "as allocated, and seem to live on",
+                               sum.dropped_live),
+                   fmt::format("sample less: --rate {}k", sampling_.rate_bytes * 4 / 1024)});
   }
   if (sum.damaged > 0) {
-    writer.add_loss({model::LossKind::malformed, -1, now, sum.damaged});
-    writer.add_note({"heap",
-                     "the target wrote over the memory it shares with Assay: parts of its "
-                     "heap records could not be read",
-                     ""});
+    sink.add_loss({model::LossKind::malformed, -1, now, sum.damaged});
+    sink.add_note({"heap",
+                   "the target wrote over the memory it shares with Assay: parts of its "
+                   "heap records could not be read",
+                   ""});
   }
 }
 

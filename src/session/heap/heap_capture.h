@@ -23,9 +23,9 @@
 #include "base/result.h"
 #include "capture/heap/heap_channel.h"
 #include "capture/heap/injector.h"
-#include "os/process/launch.h"
-#include "evidence/stacks/address_spaces.h"
 #include "evidence/heap_evidence.h"
+#include "evidence/stacks/address_spaces.h"
+#include "os/process/launch.h"
 
 namespace assay::session {
 

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "model/anonymous_module.h"
+
 namespace assay::session {
 namespace {
 
@@ -162,7 +164,7 @@ void PerfDataImport::mapped(const PerfHead& head, const formats::PerfMapping& re
     mapping.module = builder_.module(model::ModuleKind::elf, path, build_id);
   } else {
     mapping.module =
-        builder_.module(model::ModuleKind::anonymous, fmt::format("[anon {}]", head.pid), "");
+        builder_.module(model::ModuleKind::anonymous, model::anonymous_module_path(head.pid), "");
   }
   Process& process = processes_[head.pid];
   process.space.map(mapping);
@@ -279,7 +281,7 @@ model::StackId PerfDataImport::push(model::StackId parent, pid_t pid, uint64_t a
     return builder_.push(parent, builder_.frame({mapping->module, at}));
   }
   model::ModuleId unknown =
-      builder_.module(model::ModuleKind::anonymous, fmt::format("[anon {}]", pid), "");
+      builder_.module(model::ModuleKind::anonymous, model::anonymous_module_path(pid), "");
   return builder_.push(parent, builder_.frame({unknown, address}));
 }
 

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include "base/testing/loopback_listener.h"
 #include "base/unique_fd.h"
 #include "formats/gzip.h"
 #include "run/run_fixture.h"
@@ -251,17 +252,9 @@ TEST_F(ImportTest, TheOutputIsNeverAnInputAndNeverOverwrittenUnasked) {
 // Answers one request on loopback with the given bytes.
 class OneAnswer {
  public:
-  explicit OneAnswer(std::string answer) : listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(::listen(listener_.get(), 1), 0);
-    ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size);
-    port_ = ntohs(address.sin_port);
+  explicit OneAnswer(std::string answer) {
     thread_ = std::thread([this, answer = std::move(answer)] {
-      UniqueFd client(::accept(listener_.get(), nullptr, nullptr));
+      UniqueFd client(::accept(listener_.fd(), nullptr, nullptr));
       char request[4096];
       if (::recv(client.get(), request, sizeof request, 0) <= 0) return;
       (void)!::send(client.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
@@ -269,12 +262,11 @@ class OneAnswer {
   }
   ~OneAnswer() { thread_.join(); }
   std::string url(const std::string& path) const {
-    return fmt::format("http://127.0.0.1:{}{}", port_, path);
+    return fmt::format("http://127.0.0.1:{}{}", listener_.port(), path);
   }
 
  private:
-  UniqueFd listener_;
-  int port_ = 0;
+  LoopbackListener listener_;
   std::thread thread_;
 };
 

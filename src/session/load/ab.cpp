@@ -101,12 +101,12 @@ Result<void> record_one(const AbOptions& options, const AbRun& run, const std::a
   if (outcome->write_error) return std::unexpected(*outcome->write_error);
   if (stop) return {};
   bool driven = !options.record.load.what.empty();
-  if (driven && outcome->info.end_reason == "target exited")
+  if (driven && outcome->end == EndReason::target_exited)
     return std::unexpected(explained(
         {fmt::format("the server ended during the capture{}", how(outcome->launched_exit)), "", 0},
         run, log));
   if (!driven && outcome->launched_exit && outcome->launched_exit->exit_code() != 0 &&
-      outcome->info.end_reason == "target exited")
+      outcome->end == EndReason::target_exited)
     return std::unexpected(explained(
         {fmt::format("the command ended with status {}", outcome->launched_exit->exit_code()), "",
          0},

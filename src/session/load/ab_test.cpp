@@ -1,9 +1,9 @@
 #include "session/load/ab.h"
 
-#include <filesystem>
-
 #include <gmock/gmock.h>
 #include <unistd.h>
+
+#include "base/testing/temporary_directory.h"
 
 namespace assay::session {
 namespace {
@@ -14,15 +14,9 @@ using ::testing::HasSubstr;
 class AbTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = std::filesystem::temp_directory_path() / "assay-ab-test-XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    options_.directory = pattern;
+    options_.directory = directory_.path();
     options_.record.duration_ns = 0;
     options_.runs = 2;
-  }
-  void TearDown() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(options_.directory, ignored);
   }
   Result<void> run() {
     return ab(
@@ -36,6 +30,7 @@ class AbTest : public ::testing::Test {
     options_.record.load.ready_port = 9;
   }
 
+  TemporaryDirectory directory_;
   AbOptions options_;
   std::atomic<bool> stop_{false};
   std::vector<AbRun> finished_;

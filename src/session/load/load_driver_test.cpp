@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/testing/temporary_directory.h"
 #include "run/reader.h"
 
 namespace assay::session {
@@ -16,15 +17,11 @@ namespace {
 class LoadIntoRun : public testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = std::filesystem::temp_directory_path() / "assay-load-XXXXXX";
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    dir_ = pattern;
     info_.window_begin_ns = 100 * kNsPerSecond;
     auto writer = run::Writer::create(dir_ + "/run.assay", info_, false);
     ASSERT_TRUE(writer) << writer.error().what;
     writer_ = std::move(*writer);
   }
-  void TearDown() override { std::filesystem::remove_all(dir_); }
 
   std::unique_ptr<run::Reader> finish(TimeNs window_end) {
     info_.window_end_ns = window_end;
@@ -52,7 +49,8 @@ class LoadIntoRun : public testing::Test {
     return all;
   }
 
-  std::string dir_;
+  TemporaryDirectory scratch_;
+  std::string dir_ = scratch_.path();
   model::RunInfo info_;
   std::unique_ptr<run::Writer> writer_;
   std::atomic<uint32_t> next_series_{0};
@@ -182,6 +180,76 @@ TEST(LoadDriver, WhatMakesNoSense) {
   EXPECT_TRUE(refused("http://h:0/", ""));
   EXPECT_TRUE(refused("http://h/ -H 'A: b", ""));
   EXPECT_TRUE(refused("wrk", "nonsense"));
+}
+
+TEST_F(LoadIntoRun, LoadThatEndedEarlyIsNoted) {
+  LoadWindow window;
+  TimeNs begin = info_.window_begin_ns;
+  window.begin(*writer_, next_series_, true, begin);
+  window.set_group_cpu(begin + kNsPerSecond, 300 * kNsPerMs);
+  window.set_group_cpu(begin + 2 * kNsPerSecond, 100 * kNsPerMs);  // a process has ended: not less
+  LoadFacts facts;
+  facts.command = true;
+  facts.what = "wrk";
+  facts.ended = "early: it ended with exit status 1";
+  facts.output = "oops";
+  window.finish(facts, begin, begin + 3 * kNsPerSecond);
+  auto reader = finish(begin + 3 * kNsPerSecond);
+  ASSERT_NE(reader, nullptr);
+  EXPECT_EQ(values(*reader, "generator_cpu"),
+            (std::vector<int64_t>{0, 300 * kNsPerMs, 300 * kNsPerMs, 300 * kNsPerMs}));
+  EXPECT_TRUE(values(*reader, "requests").empty()) << "a command does not tell them";
+  EXPECT_EQ(fact(*reader, "generator_cpu_share"), "0.1000");
+  EXPECT_EQ(fact(*reader, "output"), "oops");
+  ASSERT_EQ(reader->contents().notes.size(), 1U);
+  EXPECT_EQ(reader->contents().notes[0].text,
+            "the load did not cover the capture (early: it ended with exit status 1)");
+}
+
+TEST_F(LoadIntoRun, WithoutAWindowNothingIsWritten) {
+  LoadWindow window;
+  window.add_tick(tick(info_.window_begin_ns, 5, 1));
+  window.finish({}, info_.window_begin_ns, info_.window_begin_ns);
+  EXPECT_EQ(window.ok_so_far(), 5U);
+  EXPECT_EQ(window.ok_in_window(), 0U);
+  auto reader = finish(info_.window_begin_ns);
+  EXPECT_TRUE(reader->contents().series.empty());
+  EXPECT_EQ(fact(*reader, "kind"), "(none)");
+}
+
+TEST(LoadDriver, AServerThatIsGoneIsNotWaitedFor) {
+  LoadRequest request;
+  request.what = "sleep 600";
+  request.ready_port = 9;
+  auto driver = LoadDriver::create(request);
+  ASSERT_TRUE(driver);
+  std::atomic<bool> stop{false};
+  int waited = 0;
+  auto ready = (*driver)->wait_until_ready(
+      stop, [&] { return waited > 2; }, [&] { ++waited; });
+  ASSERT_FALSE(ready);
+  EXPECT_NE(ready.error().what.find("ended before it answered"), std::string::npos)
+      << ready.error().what;
+}
+
+TEST(LoadProcess, WhatItReportsIsReadWithoutWaiting) {
+  auto process = LoadProcess::start([](int fd) {
+    return std::vector<std::string>{"/bin/sh", "-c", fmt::format("echo hello >&{}; sleep 600", fd)};
+  });
+  ASSERT_TRUE(process);
+  std::string text;
+  for (int i = 0; i < 1000 && text.empty(); ++i) {
+    text = process->read();
+    usleep(5'000);
+  }
+  EXPECT_EQ(text, "hello\n");
+  EXPECT_EQ(process->read(), "") << "nothing more, and it did not wait";
+  EXPECT_FALSE(process->poll());
+  pid_t pid = process->pid();
+  LoadProcess moved = std::move(*process);
+  EXPECT_EQ(moved.pid(), pid);
+  moved.stop();
+  EXPECT_NE(::kill(pid, 0), 0);
 }
 
 TEST(LoadProcess, CpuTimeOfAGroup) {

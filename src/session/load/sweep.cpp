@@ -4,11 +4,10 @@
 
 #include "load/argument_line.h"
 #include "load/url.h"
+#include "session/lifecycle/running_target.h"
 
 namespace assay::session {
 namespace {
-
-constexpr int64_t kGraceNs = 5 * kNsPerSecond;
 
 Result<void> check_load(const std::string& what) {
   if (!load::looks_like_url(what)) {
@@ -32,7 +31,7 @@ Result<void> check_load(const std::string& what) {
 class SweptServer {
  public:
   ~SweptServer() {
-    if (launched_) launched_->terminate(kGraceNs);
+    if (launched_) launched_->terminate(kLaunchedGraceNs);
   }
   Result<void> start(target::TargetSpec& target) {
     if (target.command.empty()) return {};

@@ -17,9 +17,9 @@ Result<void> may_work(const os::Capabilities& machine) {
     return fail_with_remedy("the kernel is locked down (confidentiality)",
                             "boot without lockdown=confidentiality");
   if (os::user_reads_may_lock_up(machine.kernel))
-    return fail_with_remedy(
-        fmt::format("Linux {} can lock up when a BPF program reads user memory", machine.kernel.text()),
-        "update to a kernel with the fix: 6.1.36, 6.3.10, or 6.4 and newer");
+    return fail_with_remedy(fmt::format("Linux {} can lock up when a BPF program reads user memory",
+                                        machine.kernel.text()),
+                            "update to a kernel with the fix: 6.1.36, 6.3.10, or 6.4 and newer");
   bool allowed = machine.has(os::Capability::sys_admin) ||
                  (machine.has(os::Capability::bpf) && machine.has(os::Capability::perfmon));
   if (!allowed)
@@ -81,51 +81,51 @@ void BpfBackend::watch(const std::vector<pid_t>& pids) {
   }
 }
 
-void BpfBackend::refresh(const target::Tracker& tracker) {
+void BpfBackend::refresh(const evidence::Tasks& tasks) {
   TimeNs now = monotonic_ns();
   tables_->refresh(now);
   std::erase_if(watched_, [&](pid_t pid) {
-    bool gone = !tracker.contains(pid);
+    bool gone = !tasks.contains(pid);
     if (gone) tables_->exited(pid, now);
     return gone;
   });
 }
 
-void BpfBackend::note_limits(const evidence::BpfEvidence& evidence, run::Writer& writer) const {
+void BpfBackend::note_limits(const evidence::BpfEvidence& evidence, evidence::Sink& sink) const {
   capture::BpfCounters counts = programs_->counters();
   if (is_full_)
-    writer.add_note({"BPF",
-                     fmt::format("more than {} processes: the rest were not recorded",
-                                 +capture::bpf::kMostProcesses),
-                     "record a smaller target"});
+    sink.add_note({"BPF",
+                   fmt::format("more than {} processes: the rest were not recorded",
+                               +capture::bpf::kMostProcesses),
+                   "record a smaller target"});
   if (tables_->missing_tables() > 0)
-    writer.add_note({"BPF",
-                     fmt::format("the unwind tables of {} modules found no room in the kernel: "
-                                 "stacks through them were walked from copies",
-                                 tables_->missing_tables()),
-                     ""});
+    sink.add_note({"BPF",
+                   fmt::format("the unwind tables of {} modules found no room in the kernel: "
+                               "stacks through them were walked from copies",
+                               tables_->missing_tables()),
+                   ""});
   TimeNs now = monotonic_ns();
   if (uint64_t untracked = counts[capture::bpf::kCountNoMemory]; untracked > 0) {
-    writer.add_note({"BPF",
-                     "some threads or children could not be followed: the kernel had no room for "
-                     "them",
-                     ""});
-    writer.add_loss({model::LossKind::untracked_threads, -1, now, untracked});
+    sink.add_note({"BPF",
+                   "some threads or children could not be followed: the kernel had no room for "
+                   "them",
+                   ""});
+    sink.add_loss({model::LossKind::untracked_threads, -1, now, untracked});
   }
   if (uint64_t limited = counts[capture::bpf::kCountRawLimited]; limited > 0) {
-    writer.add_note({"BPF",
-                     fmt::format("{} stacks that the kernel could not walk were too many to copy "
-                                 "and have no frames",
-                                 limited),
-                     ""});
-    writer.add_loss({model::LossKind::dropped_stacks, -1, now, limited});
+    sink.add_note({"BPF",
+                   fmt::format("{} stacks that the kernel could not walk were too many to copy "
+                               "and have no frames",
+                               limited),
+                   ""});
+    sink.add_loss({model::LossKind::dropped_stacks, -1, now, limited});
   }
   if (evidence.frame_pointer_stacks() > 0)
-    writer.add_note({"stacks",
-                     fmt::format("{} of {} walks followed frame pointers through code without "
-                                 "call-frame information, where callers may be missing",
-                                 evidence.frame_pointer_stacks(), evidence.stacks()),
-                     ""});
+    sink.add_note({"stacks",
+                   fmt::format("{} of {} walks followed frame pointers through code without "
+                               "call-frame information, where callers may be missing",
+                               evidence.frame_pointer_stacks(), evidence.stacks()),
+                   ""});
 }
 
 BpfReport BpfBackend::report(const evidence::BpfEvidence& evidence) const {

@@ -17,10 +17,11 @@
 #include "base/result.h"
 #include "capture/bpf/bpf_programs.h"
 #include "capture/perf/event_set.h"
-#include "os/machine/capabilities.h"
 #include "evidence/bpf_evidence.h"
 #include "evidence/bpf_tables.h"
-#include "target/tracker.h"
+#include "evidence/sink.h"
+#include "evidence/tasks.h"
+#include "os/machine/capabilities.h"
 
 namespace assay::session {
 
@@ -65,10 +66,10 @@ class BpfBackend {
   Result<void> begin(const std::vector<pid_t>& pids);
   void watch(const std::vector<pid_t>& pids);
   // Hands the kernel what changed in the target since.
-  void refresh(const target::Tracker& tracker);
+  void refresh(const evidence::Tasks& tasks);
   void end() { programs_->detach(); }
 
-  void note_limits(const evidence::BpfEvidence& evidence, run::Writer& writer) const;
+  void note_limits(const evidence::BpfEvidence& evidence, evidence::Sink& sink) const;
   BpfReport report(const evidence::BpfEvidence& evidence) const;
 
  private:

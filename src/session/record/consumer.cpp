@@ -42,7 +42,7 @@ void Consumer::consume() {
   while (auto batch = parts_.reader.next()) {
     TimeNs now = batch->drained_at;
     parts_.recording.consume(std::move(*batch));
-    if (parts_.bpf) parts_.bpf->refresh(parts_.tracker);
+    if (parts_.bpf) parts_.bpf->refresh(parts_.tasks);
     complete_until_ = std::max(complete_until_.load(), parts_.recording.complete_until());
     keep_house(now);
     parts_.recording.take_first_snapshots(kSnapshotSliceNs);
@@ -54,11 +54,11 @@ void Consumer::keep_house(TimeNs now) {
   if (now >= next_publish_) {
     next_publish_ = now + kPublishNs;
     publish_live_tasks();
-    if (parts_.tracker.process_count() == 0) target_gone_ = true;
+    if (parts_.tasks.pids().empty()) target_gone_ = true;
   }
   if (now >= next_open_waits_) {
     next_open_waits_ = now + kOpenWaitsNs;
-    parts_.writer.put_open_waits(parts_.recording.open_waits());
+    parts_.sink.put_open_waits(parts_.recording.open_waits());
   }
   resynchronise_after_loss(now);
   choose_stacks(now);
@@ -94,14 +94,14 @@ void Consumer::choose_stacks(TimeNs now) {
 }
 
 void Consumer::publish_live_tasks() {
-  const target::Tracker& tracker = parts_.tracker;
-  capture::LiveTasks tasks;
-  for (pid_t pid : tracker.pids()) tasks.processes.push_back({tracker.process(pid)->id, pid});
-  for (pid_t tid : tracker.tids()) {
-    const target::TrackedTask& task = *tracker.find(tid);
-    tasks.threads.push_back({task.thread, task.pid, tid});
+  const evidence::Tasks& tasks = parts_.tasks;
+  capture::LiveTasks live;
+  for (pid_t pid : tasks.pids()) live.processes.push_back({*tasks.process(pid), pid});
+  for (pid_t tid : tasks.tids()) {
+    const evidence::Task task = *tasks.find(tid);
+    live.threads.push_back({task.thread, task.pid, tid});
   }
-  live_.publish(std::move(tasks));
+  live_.publish(std::move(live));
 }
 
 }  // namespace assay::session

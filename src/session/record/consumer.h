@@ -2,7 +2,7 @@
 // meanwhile.
 //
 // Between batches it publishes who lives, notes waits that are still open, asks /proc again after a
-// loss, and reconsiders what is taken of stacks. From `start` to `join` the tracker, the address
+// loss, and reconsiders what is taken of stacks. From `start` to `join` the tasks, the address
 // spaces and the stacks are its own; `close_events` may be called meanwhile, from any thread.
 #pragma once
 
@@ -12,13 +12,12 @@
 
 #include "capture/perf/event_set.h"
 #include "capture/perf/ring_reader.h"
-#include "run/writer.h"
-#include "session/record/bpf_backend.h"
-#include "session/heap/heap_capture.h"
-#include "session/record/live_tasks_board.h"
 #include "evidence/recording.h"
+#include "evidence/sink.h"
 #include "evidence/stacks/stack_policy.h"
-#include "target/tracker.h"
+#include "session/heap/heap_capture.h"
+#include "session/record/bpf_backend.h"
+#include "session/record/live_tasks_board.h"
 #include "unwind/unwinder.h"
 
 namespace assay::session {
@@ -30,11 +29,11 @@ class Consumer {
     capture::EventSet& events;
     BpfBackend* bpf;  // null: perf events alone
     evidence::Recording& recording;
-    target::Tracker& tracker;
+    evidence::Tasks& tasks;
     evidence::StackPolicy& stack_policy;
     evidence::StackBuilder& stacks;
     unwind::Unwinder& unwinder;
-    run::Writer& writer;
+    evidence::Sink& sink;
     HeapCapture* heap;  // null: allocations are not sampled
   };
 

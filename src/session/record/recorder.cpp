@@ -1,28 +1,24 @@
 #include "session/record/recorder.h"
 
-#include <algorithm>
 #include <map>
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "capture/counters/poller.h"
 #include "capture/perf/event_set.h"
-#include "os/machine/capabilities.h"
-#include "session/record/consumer.h"
 #include "evidence/data_names.h"
-#include "session/record/event_choice.h"
-#include "session/heap/heap_capture.h"
-#include "session/record/periodic_flush.h"
 #include "evidence/recording.h"
-#include "session/record/running_target.h"
-#include "session/record/stages.h"
 #include "evidence/wait_sites.h"
+#include "os/machine/capabilities.h"
+#include "session/lifecycle/lifecycle.h"
+#include "session/lifecycle/run_output.h"
+#include "session/record/consumer.h"
+#include "session/record/event_choice.h"
+#include "session/record/perf_events.h"
+#include "session/record/stages.h"
 
 namespace assay::session {
 namespace {
-
-constexpr int64_t kTickNs = 100 * kNsPerMs;  // how often the end of the capture is looked for
 
 // Per-task capture needs a descriptor per thread, CPU and event.
 void raise_descriptor_limit() {
@@ -30,6 +26,16 @@ void raise_descriptor_limit() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+Lifecycle::Plan plan_of(const RecordOptions& options) {
+  Lifecycle::Plan plan;
+  plan.target.target = options.target;
+  plan.target.load = options.load;
+  plan.target.warmup_ns = options.warmup_ns;
+  plan.target.stop_launched = options.stop_launched;
+  plan.duration_ns = options.duration_ns;
+  return plan;
 }
 
 class CountersToRun final : public capture::CounterSink {
@@ -43,44 +49,50 @@ class CountersToRun final : public capture::CounterSink {
   run::Writer& writer_;
 };
 
-class Recorder {
+class Recorder final : public CaptureSteps {
  public:
   Recorder(const RecordOptions& options, const std::atomic<bool>& stop,
            const std::function<void(const RecordProgress&)>& progress)
-      : options_(options), stop_(stop), progress_(progress) {}
+      : options_(options), progress_(progress), life_(plan_of(options), stop, proc_) {}
 
   Result<RecordOutcome> run();
 
+  Result<void> prepare() override;
+  Result<void> open() override;
+  Result<TimeNs> begin() override;
+  std::optional<EndReason> poll(TimeNs now) override;
+  void end(EndReason reason) override;
+  void finish(EndReason reason) override;
+  void show(Phase phase, TimeNs since) override;
+
  private:
-  Result<RecordOutcome> capture();
-  Result<void> prepare_heap();
-  Result<void> open_run();
   void build_stages();
   Result<void> open_events();
-  Result<void> begin_window();
+  Result<void> open_window();
+  void start_counters();
   Result<void> adopt_target();
   void note_limits();
   void abandon_run();
-  std::string wait_for_end();
-  Result<RecordOutcome> end_window(const std::string& reason);
-  void show(const char* phase);
+  void show(Phase phase) { show(phase, output_.info().window_begin_ns); }
+  RunningTarget& target() { return life_.target(); }
+  TimeNs window_begin() const { return output_.info().window_begin_ns; }
 
   const RecordOptions& options_;
-  const std::atomic<bool>& stop_;
   const std::function<void(const RecordProgress&)>& progress_;
   os::ProcFs proc_;
   os::Capabilities machine_ = os::read_capabilities();
-  model::RunInfo info_;
-  RunningTarget target_{options_, stop_, proc_};
+  Lifecycle life_;
+  RecordOutcome outcome_;
   // In the order of the path of a sample; destroyed in reverse.
-  std::unique_ptr<run::Writer> writer_;
+  RunOutput output_{options_};
   std::unique_ptr<Stages> stages_;
   evidence::HotSource hot_source_;
-  evidence::HotSource heap_source_;              // weighed by bytes
+  evidence::HotSource heap_source_;    // weighed by bytes
   std::unique_ptr<HeapCapture> heap_;  // null: allocations are not sampled
   std::unique_ptr<evidence::DataNames> data_names_;
   std::unique_ptr<evidence::WaitSites> sites_;
   std::unique_ptr<capture::EventSet> events_;
+  std::unique_ptr<PerfEvents> perf_;
   std::unique_ptr<BpfBackend> bpf_;  // null: perf events alone
   std::vector<model::QualityNote> limits_;
   std::unique_ptr<evidence::StackPolicy> stack_policy_;
@@ -90,105 +102,85 @@ class Recorder {
   std::atomic<uint32_t> next_series_id_{0};
   std::unique_ptr<CountersToRun> counters_sink_;
   std::unique_ptr<capture::CounterPoller> counters_;
-  std::unique_ptr<PeriodicFlush> flush_;
 };
 
 Result<RecordOutcome> Recorder::run() {
-  if (auto free = run::Writer::check(options_.output, options_.overwrite); !free)
-    return std::unexpected(free.error());
-  auto outcome = capture();
-  if (!outcome && target_.attached()) target_.stop_launched();
-  return outcome;
+  auto ended = life_.run(*this);
+  if (!ended) return std::unexpected(ended.error());
+  outcome_.end = *ended;
+  outcome_.info = output_.info();
+  outcome_.launched_exit = target().launched_exit();
+  return std::move(outcome_);
 }
 
 // Into a running target at once, into a command when it is launched.
-Result<void> Recorder::prepare_heap() {
+Result<void> Recorder::prepare() {
+  if (auto free = output_.check(); !free) return free;
   if (!options_.heap) return {};
   heap_ = std::make_unique<HeapCapture>(*options_.heap);
   if (options_.target.command.empty()) return {};
   auto extras = heap_->prepare_launch();
   if (!extras) return std::unexpected(extras.error());
-  target_.set_extras(std::move(*extras));
+  target().set_launch_plan({.extras = std::move(*extras)});
   return {};
 }
 
-Result<RecordOutcome> Recorder::capture() {
-  if (auto prepared = prepare_heap(); !prepared) return std::unexpected(prepared.error());
-  auto found = target_.find([this](const char* phase, TimeNs begin) {
-    info_.window_begin_ns = begin;
-    show(phase);
-  });
-  if (!found) return std::unexpected(found.error());
-  show("preparing");
+Result<void> Recorder::open() {
+  show(Phase::preparing);
   raise_descriptor_limit();  // after a launched command was forked: its limits are its own
-  if (auto opened = open_events(); !opened) return std::unexpected(opened.error());
-  if (heap_ && !target_.is_launched()) {
-    if (auto attached = heap_->attach(target_.pids(), [this] { show("waiting"); }); !attached)
-      return std::unexpected(attached.error());
+  if (auto opened = open_events(); !opened) return opened;
+  if (heap_ && !target().is_launched()) {
+    auto attached = heap_->attach(target().pids(), [this] { show(Phase::waiting_for_detach); });
+    if (!attached) return attached;
   }
-  if (auto opened = open_run(); !opened) return std::unexpected(opened.error());
+  if (auto opened = output_.open(bpf_ ? "bpf" : "perf_event"); !opened) return opened;
   build_stages();
-  if (auto begun = begin_window(); !begun) {
-    abandon_run();
-    return std::unexpected(begun.error());
-  }
-  return end_window(wait_for_end());
-}
-
-Result<void> Recorder::open_run() {
-  info_.assay_version = ASSAY_VERSION;
-  info_.backend = bpf_ ? "bpf" : "perf_event";
-  info_.target = options_.target_text;
-  info_.command_line = options_.command_line;
-  info_.window_begin_ns = info_.window_end_ns = monotonic_ns();
-  info_.utc_begin_ns = utc_ns();
-  auto writer = run::Writer::create(options_.output, info_, options_.overwrite);
-  if (!writer) return std::unexpected(writer.error());
-  writer_ = std::move(*writer);
   return {};
 }
 
 void Recorder::build_stages() {
   stages_ = std::make_unique<Stages>(
-      options_, options_.cache_dir, proc_, *writer_,
+      options_, options_.cache_dir, proc_, output_.sink(),
       [this](pid_t pid, const model::Mapping& mapping, const model::Module& module) {
         stages_->unwinder->prepare(pid, mapping, module);
         if (bpf_) bpf_->mapping_changed(pid);
       });
-  data_names_ = std::make_unique<evidence::DataNames>(stages_->spaces, stages_->tracker, stages_->namer);
+  data_names_ =
+      std::make_unique<evidence::DataNames>(stages_->spaces, stages_->tasks, stages_->namer);
   sites_ = std::make_unique<evidence::WaitSites>(
       proc_, *stages_->symbolizer, stages_->spaces.kernel(),
       [this](pid_t pid, uint64_t address) { data_names_->waited_on(pid, address); });
   if (bpf_) bpf_->join(stages_->spaces, *stages_->unwinder);
   if (heap_)
-    heap_->join({proc_, stages_->stacks, stages_->tracker, *writer_, heap_source_},
+    heap_->join({proc_, stages_->stacks, stages_->tasks, output_.sink(), heap_source_},
                 stages_->spaces);
   // Tables are built before the window opens, so that the consumer need not stop for them; the
   // first kernel name makes the symbolizer read all of them.
   (void)stages_->symbolizer->resolve(stages_->spaces.kernel(), 0);
-  for (const target::ResolvedProcess& process : target_.resolved().processes)
+  for (const target::ResolvedProcess& process : target().resolved().processes)
     stages_->spaces.load(process.pid);
 }
 
 Result<void> Recorder::open_events() {
-  auto choice = choose_events(options_, machine_, [this] { return target_.threads(); });
+  auto choice = choose_events(options_, machine_, [this] { return target().threads(); });
   if (!choice) return std::unexpected(choice.error());
   events_ = std::move(choice->events);
   bpf_ = std::move(choice->bpf);
   limits_ = std::move(choice->notes);
-  stack_policy_ = std::make_unique<evidence::StackPolicy>(*events_);
+  perf_ = std::make_unique<PerfEvents>(*events_);
+  stack_policy_ = std::make_unique<evidence::StackPolicy>(*perf_);
   return {};
 }
 
 void Recorder::note_limits() {
-  for (const model::QualityNote& note : limits_) writer_->add_note(note);
+  for (const model::QualityNote& note : limits_) output_.sink().add_note(note);
   if (events_->untracked_threads() > 0) {
-    writer_->add_loss({model::LossKind::untracked_threads, -1, info_.window_begin_ns,
-                       events_->untracked_threads()});
+    output_.sink().add_loss(
+        {model::LossKind::untracked_threads, -1, window_begin(), events_->untracked_threads()});
   }
 }
 
-// Nothing was captured: no file is better than an empty one.
+// What was begun is ended, and the target is left as it was.
 void Recorder::abandon_run() {
   events_->disable();
   if (bpf_) bpf_->end();
@@ -196,70 +188,75 @@ void Recorder::abandon_run() {
   if (consumer_) consumer_->join();
   if (heap_) heap_->end(monotonic_ns());
   stages_->namer.finish();
-  writer_.reset();
-  unlink(options_.output.c_str());
+  output_.abandon();
 }
 
-Result<void> Recorder::begin_window() {
+Result<TimeNs> Recorder::begin() {
+  if (auto begun = open_window(); !begun) {
+    abandon_run();
+    return std::unexpected(begun.error());
+  }
+  return window_begin();
+}
+
+Result<void> Recorder::open_window() {
   reader_ = std::make_unique<capture::RingReader>(
       events_->sources(), capture::RingReader::Limits{},
       bpf_ ? bpf_->sources() : std::vector<capture::BatchSource*>{});
   reader_->start();
   if (auto enabled = events_->enable(); !enabled) return enabled;
   if (bpf_) {
-    if (auto begun = bpf_->begin(target_.pids()); !begun) return begun;
+    if (auto begun = bpf_->begin(target().pids()); !begun) return begun;
   }
-  info_.window_begin_ns = monotonic_ns();
-  info_.utc_begin_ns = utc_ns();
-  info_.window_end_ns = info_.window_begin_ns;
-  info_.oncpu_event = events_->on_cpu_event();
-  info_.sample_period_ns = events_->sample_period_ns();
-  writer_->set_info(info_);
+  output_.set_on_cpu_event(events_->on_cpu_event(), events_->sample_period_ns());
+  output_.begin_window(monotonic_ns());
   note_limits();
   recording_ = std::make_unique<evidence::Recording>(
-      evidence::Recording::Parts{proc_, *events_, stages_->spaces, *stages_->unwinder, stages_->stacks,
-                       *sites_, stages_->tracker, *writer_, hot_source_, *data_names_,
-                       bpf_ ? &bpf_->programs() : nullptr, stages_->symbolizer.get()},
-      info_.window_begin_ns);
+      evidence::Recording::Parts{proc_, *perf_, stages_->spaces, *stages_->unwinder,
+                                 stages_->stacks, *sites_, stages_->tasks, output_.sink(),
+                                 hot_source_, *data_names_, bpf_ ? &bpf_->programs() : nullptr,
+                                 stages_->symbolizer.get()},
+      window_begin());
   if (auto adopted = adopt_target(); !adopted) return adopted;
-  if (bpf_) bpf_->watch(stages_->tracker.pids());
+  if (bpf_) bpf_->watch(stages_->tasks.pids());
   recording_->add_existing_threads();
-  if (auto released = target_.release(); !released) return released;
+  if (auto released = target().release(); !released) return released;
   consumer_ = std::make_unique<Consumer>(
-      Consumer::Parts{*reader_, *events_, bpf_.get(), *recording_, stages_->tracker, *stack_policy_,
-                      stages_->stacks, *stages_->unwinder, *writer_, heap_.get()},
-      info_.window_begin_ns);
+      Consumer::Parts{*reader_, *events_, bpf_.get(), *recording_, stages_->tasks, *stack_policy_,
+                      stages_->stacks, *stages_->unwinder, output_.sink(), heap_.get()},
+      window_begin());
   consumer_->start();
+  start_counters();
+  return output_.keep_committing([this] { return consumer_->complete_until(); });
+}
+
+void Recorder::start_counters() {
   stages_->processes.write_host_facts();
-  counters_sink_ = std::make_unique<CountersToRun>(*writer_);
+  counters_sink_ = std::make_unique<CountersToRun>(output_.writer());
   capture::CounterOptions counter_options;
   if (options_.counters) counter_options.hardware = &os::real_counter_kernel();
   counters_ = std::make_unique<capture::CounterPoller>(
       counter_options, [this] { return consumer_->live_tasks(); }, *counters_sink_,
       next_series_id_);
   counters_->poll_all(monotonic_ns());
-  if (LoadDriver* load = target_.load())
-    load->begin_window(*writer_, next_series_id_, info_.window_begin_ns);
-  if (auto flushed = writer_->flush(info_.window_begin_ns); !flushed) return flushed;
-  flush_ =
-      std::make_unique<PeriodicFlush>(*writer_, [this] { return consumer_->complete_until(); });
-  return {};
+  if (LoadDriver* load = target().load())
+    load->begin_window(output_.writer(), next_series_id_, window_begin());
 }
 
 // The events are on now: what changed since the target was first looked at (it ended, forked,
 // executed another program) is found by looking again; what changes from here on has a record.
 Result<void> Recorder::adopt_target() {
-  if (!target_.attached()) {
-    stages_->tracker.adopt_launched(target_.pids().front(), options_.target.command.front(),
-                                    info_.window_begin_ns);
+  if (!target().attached()) {
+    stages_->tasks.adopt_launched(target().pids().front(), options_.target.command.front(),
+                                  window_begin());
     return {};
   }
   std::map<pid_t, std::string> exes;
-  for (const target::ResolvedProcess& process : target_.resolved().processes)
+  for (const target::ResolvedProcess& process : target().resolved().processes)
     exes[process.pid] = process.exe;
-  if (auto found = target_.resolve(); !found) return found;
-  stages_->tracker.adopt(target_.resolved(), info_.window_begin_ns);
-  for (const target::ResolvedProcess& process : target_.resolved().processes) {
+  if (auto found = target().resolve(); !found) return found;
+  stages_->tasks.adopt(target().resolved(), window_begin());
+  for (const target::ResolvedProcess& process : target().resolved().processes) {
     auto before = exes.find(process.pid);
     if (before == exes.end() || before->second != process.exe) {
       stages_->spaces.executed(process.pid);
@@ -267,83 +264,64 @@ Result<void> Recorder::adopt_target() {
       continue;
     }
     for (const auto& [start, mapping] : stages_->spaces.of(process.pid).all()) {
-      writer_->add_mapping(stages_->tracker.process(process.pid)->id, mapping,
-                           info_.window_begin_ns);
+      output_.sink().add_mapping(*stages_->tasks.process(process.pid), mapping, window_begin());
     }
   }
   return {};
 }
 
-std::string Recorder::wait_for_end() {
-  TimeNs deadline =
-      options_.duration_ns > 0 ? info_.window_begin_ns + options_.duration_ns : INT64_MAX;
-  while (true) {
-    TimeNs now = monotonic_ns();
-    if (now >= deadline) return "time";
-    if (stop_) return "interrupted";
-    if (flush_->error()) return "write failed";
-    bool launched_gone = target_.launched_has_ended();
-    if (launched_gone) consumer_->expect_no_target();
-    if (consumer_->target_gone() || (launched_gone && !options_.target.include_children))
-      return "target exited";
-    counters_->poll(now);
-    if (LoadDriver* load = target_.load()) load->poll(now);
-    stages_->processes.write_new_facts();
-    show("recording");
-    usleep(static_cast<useconds_t>(std::min(kTickNs, deadline - now) / 1000 + 1));
-  }
+std::optional<EndReason> Recorder::poll(TimeNs now) {
+  if (output_.error()) return EndReason::write_failed;
+  bool launched_gone = target().launched_has_ended();
+  if (launched_gone) consumer_->expect_no_target();
+  if (consumer_->target_gone() || (launched_gone && !options_.target.include_children))
+    return EndReason::target_exited;
+  counters_->poll(now);
+  stages_->processes.write_new_facts();
+  show(Phase::recording);
+  return std::nullopt;
 }
 
-Result<RecordOutcome> Recorder::end_window(const std::string& reason) {
-  info_.window_end_ns = monotonic_ns();
-  recording_->end_window(info_.window_end_ns);
+void Recorder::end(EndReason) {
+  TimeNs window_end = monotonic_ns();
+  output_.end_window(window_end);
+  recording_->end_window(window_end);
   consumer_->close_events();
   stages_->processes.write_new_facts();
-  counters_->poll_all(info_.window_end_ns);
-  if (LoadDriver* load = target_.load())
-    load->end_window(info_.window_begin_ns, info_.window_end_ns);
+  counters_->poll_all(window_end);
+  if (LoadDriver* load = target().load()) load->end_window(window_begin(), window_end);
   reader_->stop();
   consumer_->join();
-  info_.end_reason = reason;
-  info_.finished = true;
-  recording_->finish(info_.window_end_ns);
-  if (heap_) heap_->end(info_.window_end_ns);
+  recording_->finish(window_end);
+  if (heap_) heap_->end(window_end);
   if (stack_policy_->filled_in_kernel_stacks()) {
-    writer_->add_note(
+    output_.sink().add_note(
         {"kernel stacks",
          "the machine switched more than 3,000 times a second: kernel frames of waits were "
          "taken in a tenth of the time, and in the rest are those of the same user stack before",
          ""});
   }
-  if (bpf_) bpf_->note_limits(*recording_->bpf_evidence(), *writer_);
-  target_.stop_launched();
-  show("naming");
-  stages_->namer.finish();
-  if (options_.source) stages_->keep_source({&heap_source_, &hot_source_});
-  flush_->stop();
-
-  RecordOutcome outcome;
-  outcome.samples = recording_->counts().samples;
-  outcome.waits = recording_->counts().waits;
-  outcome.lost = recording_->counts().lost;
-  if (heap_) {
-    outcome.allocations = heap_->evidence()->counts().allocations;
-    outcome.holds = heap_->holds();
-  }
-  outcome.launched_exit = target_.launched_exit();
-  if (bpf_) outcome.bpf = bpf_->report(*recording_->bpf_evidence());
-  outcome.write_error = flush_->error();
-  if (!outcome.write_error) {
-    if (auto finished = writer_->finish(info_); !finished) outcome.write_error = finished.error();
-  }
-  outcome.info = info_;
-  return outcome;
+  if (bpf_) bpf_->note_limits(*recording_->bpf_evidence(), output_.sink());
 }
 
-void Recorder::show(const char* phase) {
+void Recorder::finish(EndReason reason) {
+  show(Phase::naming);
+  stages_->finish(options_.source, {&heap_source_, &hot_source_});
+  outcome_.samples = recording_->counts().samples;
+  outcome_.waits = recording_->counts().waits;
+  outcome_.lost = recording_->counts().lost;
+  if (heap_) {
+    outcome_.allocations = heap_->evidence()->counts().allocations;
+    outcome_.holds = heap_->holds();
+  }
+  if (bpf_) outcome_.bpf = bpf_->report(*recording_->bpf_evidence());
+  outcome_.write_error = output_.finish(reason);
+}
+
+void Recorder::show(Phase phase, TimeNs since) {
   RecordProgress state;
   state.now = monotonic_ns();
-  state.begin = info_.window_begin_ns;
+  state.begin = since;
   state.duration_ns = options_.duration_ns;
   state.phase = phase;
   if (recording_) {

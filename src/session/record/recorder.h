@@ -1,4 +1,4 @@
-// Recorder: one capture from target to run file. The only place that joins the stages.
+// Recorder: one capture of threads' time, from target to run file, in the steps of a Lifecycle.
 //
 //   reader thread    empties the rings                        (capture/perf/ring_reader)
 //   consumer thread  orders, unwinds, classifies, interns     (Recording)
@@ -19,12 +19,11 @@
 #include <string>
 
 #include "base/result.h"
-#include "model/run_info.h"
-#include "os/process/launch.h"
-#include "session/record/bpf_backend.h"
-#include "session/record/capture_options.h"
 #include "session/heap/heap_capture.h"
+#include "session/lifecycle/capture_options.h"
+#include "session/lifecycle/progress.h"
 #include "session/load/load_driver.h"
+#include "session/record/bpf_backend.h"
 
 namespace assay::session {
 
@@ -45,28 +44,21 @@ struct RecordOptions : CaptureOptions {
   LoadRequest load;                  // what drives the target meanwhile; empty: nothing
 };
 
-struct RecordProgress {
-  TimeNs now = 0;
-  TimeNs begin = 0;
-  int64_t duration_ns = 0;
+struct RecordProgress : CaptureProgress {
   uint64_t samples = 0;
   uint64_t waits = 0;
   uint64_t lost = 0;
   size_t processes = 0;
   size_t threads = 0;
-  std::string phase;  // "waiting for the server", "warming up", "recording", "naming"
 };
 
-struct RecordOutcome {
-  model::RunInfo info;
+struct RecordOutcome : CaptureOutcome {
   uint64_t samples = 0;
   uint64_t waits = 0;
   uint64_t lost = 0;
-  std::optional<os::ExitStatus> launched_exit;  // of a launched command that has ended
-  uint64_t allocations = 0;                     // sampled
-  std::vector<HeapHold> holds;       // of single threads, by attaching and detaching the sampler
-  BpfReport bpf;                     // what the BPF backend says of itself
-  std::optional<Error> write_error;  // the disk filled up: the run is readable so far
+  uint64_t allocations = 0;     // sampled
+  std::vector<HeapHold> holds;  // of single threads, by attaching and detaching the sampler
+  BpfReport bpf;                // what the BPF backend says of itself
 };
 
 // `stop` ends the capture early; `progress` is called a few times a second from this thread.

@@ -18,36 +18,37 @@ symbol::Options symbol_options(const CaptureOptions& options) {
 }  // namespace
 
 Stages::Stages(const CaptureOptions& options, const std::string& unwind_cache,
-               const os::ProcFs& proc, run::Writer& writer, Mapped mapped)
-    : writer_(writer),
+               const os::ProcFs& proc, evidence::Sink& sink, Mapped mapped)
+    : sink_(sink),
       mapped_(std::move(mapped)),
-      processes(proc, writer),
-      tracker(proc, processes, options.target.include_children),
+      processes(proc, sink),
+      tasks(proc, processes, options.target.include_children),
       symbolizer(symbol::Symbolizer::create(symbol_options(options))),
       unwinder(unwind::Unwinder::create(unwind_cache)),
-      namer(*symbolizer, writer),
+      namer(*symbolizer, sink),
       spaces(proc, [this](pid_t pid, const model::Mapping& mapping, const model::Module& module,
                           bool is_new) { announce(pid, mapping, module, is_new); }),
-      stacks(spaces, *unwinder, writer,
+      stacks(spaces, *unwinder, sink,
              [this](model::FrameId id, const model::Frame& frame) { namer.add(id, frame); }) {}
 
 void Stages::announce(pid_t pid, const model::Mapping& mapping, const model::Module& module,
                       bool is_new) {
   if (is_new) {
-    writer_.add_module(module);
+    sink_.add_module(module);
     symbolizer->add_module(pid, mapping, module);
   }
   if (mapping.end == 0) return;
   if (mapped_) mapped_(pid, mapping, module);
-  if (const model::Process* process = tracker.process(pid))
-    writer_.add_mapping(process->id, mapping, monotonic_ns());
+  if (auto process = tasks.process(pid)) sink_.add_mapping(*process, mapping, monotonic_ns());
 }
 
-void Stages::keep_source(std::initializer_list<const evidence::HotSource*> hot) {
-  std::vector<pid_t> pids = tracker.pids();
+void Stages::finish(bool keep_source, std::initializer_list<const evidence::HotSource*> hot) {
+  namer.finish();
+  if (!keep_source) return;
+  std::vector<pid_t> pids = tasks.pids();
   symbol::SourceText text(pids.empty() ? 0 : *std::min_element(pids.begin(), pids.end()));
   for (const evidence::HotSource* source : hot)
-    source->write(stacks.frames(), stacks.stacks(), *symbolizer, text, writer_);
+    source->write(stacks.frames(), stacks.stacks(), *symbolizer, text, sink_);
 }
 
 }  // namespace assay::session

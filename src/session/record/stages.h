@@ -1,7 +1,7 @@
-// Stages: from an address in a process to a named frame in the run file, the same for every
+// Stages: from an address in a process to a named frame in the sink, the same for every
 // capture.
 //
-// Owns who belongs to the target (tracker), what is mapped where (spaces), how stacks are walked
+// Owns who belongs to the target (tasks), what is mapped where (spaces), how stacks are walked
 // and kept (unwinder, stacks) and their names (symbolizer, namer). A mapping that is seen for the
 // first time goes to all who must know of it, and then to `mapped`, for what a capture has besides.
 // Threads: names are found on the namer's own; all else is called by whoever reads events.
@@ -11,16 +11,16 @@
 #include <functional>
 #include <initializer_list>
 
-#include "os/process/procfs.h"
-#include "run/writer.h"
-#include "evidence/stacks/address_spaces.h"
-#include "session/record/capture_options.h"
-#include "evidence/stacks/frame_namer.h"
 #include "evidence/hot_source.h"
 #include "evidence/process_register.h"
+#include "evidence/sink.h"
+#include "evidence/stacks/address_spaces.h"
+#include "evidence/stacks/frame_namer.h"
 #include "evidence/stacks/stack_builder.h"
+#include "os/process/procfs.h"
+#include "session/lifecycle/capture_options.h"
+#include "session/record/tracked_tasks.h"
 #include "symbol/symbolizer.h"
-#include "target/tracker.h"
 #include "unwind/unwinder.h"
 
 namespace assay::session {
@@ -29,22 +29,23 @@ using Mapped = std::function<void(pid_t pid, const model::Mapping&, const model:
 
 class Stages {
   // First, since the stages below use them from their construction on.
-  run::Writer& writer_;
+  evidence::Sink& sink_;
   Mapped mapped_;
 
  public:
   // `unwind_cache`: where unwind tables are kept; empty where nothing is unwound here.
   Stages(const CaptureOptions& options, const std::string& unwind_cache, const os::ProcFs& proc,
-         run::Writer& writer, Mapped mapped = nullptr);
+         evidence::Sink& sink, Mapped mapped = nullptr);
   Stages(const Stages&) = delete;
   Stages& operator=(const Stages&) = delete;
 
-  // The text of the hottest lines of each, from files as the target sees them while it lives.
-  void keep_source(std::initializer_list<const evidence::HotSource*> hot);
+  // The rest of the names; with `keep_source` also the text of the hottest lines of each, from
+  // files as the target sees them while it lives.
+  void finish(bool keep_source, std::initializer_list<const evidence::HotSource*> hot);
 
   // In the order of the path of a sample; destroyed in reverse.
   evidence::ProcessRegister processes;
-  target::Tracker tracker;
+  TrackedTasks tasks;
   std::unique_ptr<symbol::Symbolizer> symbolizer;
   std::unique_ptr<unwind::Unwinder> unwinder;
   evidence::FrameNamer namer;

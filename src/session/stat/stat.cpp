@@ -6,8 +6,6 @@
 #include <map>
 #include <optional>
 
-#include <poll.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "capture/stat/counter_set.h"
@@ -17,12 +15,11 @@
 #include "model/syscalls.h"
 #include "os/machine/pmu.h"
 #include "os/process/procfs.h"
-#include "session/record/running_target.h"
+#include "session/lifecycle/lifecycle.h"
 
 namespace assay::session {
 namespace {
 
-constexpr int64_t kTickNs = 100 * kNsPerMs;
 constexpr int64_t kShortestIntervalNs = kNsPerMs;  // a remainder that is worth a line
 constexpr int64_t kLoadWarmupNs = kNsPerSecond;
 constexpr int64_t kReportNs = 2 * kNsPerSecond;  // the load says how it goes more often
@@ -87,7 +84,7 @@ double seconds_between(TimeNs from, TimeNs to) {
 // How many requests the load had answered that drives the target while it is counted.
 class Driven {
  public:
-  explicit Driven(LoadDriver* driver) : driver_(driver) {}
+  explicit Driven(LoadDriver* driver = nullptr) : driver_(driver) {}
   // Waits for a report, so that counting begins with one.
   void begin() {
     TimeNs last = now().tick;
@@ -135,40 +132,29 @@ class Driven {
   State first_;
 };
 
-// Sleeps until a moment, or until a process has ended.
-class EndWatch {
- public:
-  explicit EndWatch(pid_t pid)
-      : pidfd_(pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1) {}
-  void sleep_until(TimeNs wake) {
-    int64_t left = std::max<int64_t>(0, wake - monotonic_ns());
-    timespec pause{left / kNsPerSecond, left % kNsPerSecond};
-    pollfd ended{pidfd_.get(), POLLIN, 0};  // without a descriptor it only sleeps
-    ::ppoll(&ended, 1, &pause, nullptr);
-  }
-
- private:
-  UniqueFd pidfd_;
-};
-
-// What RunningTarget takes from the options of a recording.
-RecordOptions running_options(const StatOptions& options) {
-  RecordOptions out;
-  out.target = options.target;
-  out.load = options.load;
-  out.warmup_ns = options.load.what.empty() ? 0 : kLoadWarmupNs;
-  return out;
+Lifecycle::Plan plan_of(const StatOptions& options) {
+  Lifecycle::Plan plan;
+  plan.target.target = options.target;
+  plan.target.asked_by = "assay stat";
+  plan.target.load = options.load;
+  plan.target.warmup_ns = options.load.what.empty() ? 0 : kLoadWarmupNs;
+  plan.duration_ns = options.duration_ns;
+  return plan;
 }
 
-class Counting {
+class Counting final : public CaptureSteps {
  public:
   Counting(const StatOptions& options, const std::atomic<bool>& stop, const IntervalSeen& seen)
-      : options_(options),
-        stop_(stop),
-        interval_seen_(seen),
-        running_options_(running_options(options)) {}
+      : options_(options), interval_seen_(seen), life_(plan_of(options), stop, proc_) {}
 
   Result<StatOutcome> run();
+
+  Result<void> prepare() override { return {}; }
+  Result<void> open() override;
+  Result<TimeNs> begin() override;
+  std::optional<EndReason> poll(TimeNs now) override;
+  TimeNs wake_by() const override { return due_; }
+  void end(EndReason reason) override;
 
  private:
   // Everything that is read at the begin and at the end.
@@ -180,23 +166,19 @@ class Counting {
     capture::TopDownCounter::Readings slots;
   };
 
-  Result<void> find();
-  Result<void> open();
   std::string name_of(pid_t pid, pid_t tid) const;
   void open_extras();
-  Result<void> count();
   Readings read();
   bool has_ended();
-  void count_until_end(const Readings& first);
+  void end_interval(TimeNs now);
   void conclude(const Readings& first, const Readings& last);
   void add_threads(const Readings& first, const Readings& last);
 
   const StatOptions& options_;
-  const std::atomic<bool>& stop_;
   const IntervalSeen& interval_seen_;
-  const RecordOptions running_options_;
   os::ProcFs proc_;
-  RunningTarget running_{running_options_, stop_, proc_};
+  Lifecycle life_;
+  RunningTarget& running_ = life_.target();
   std::vector<ThreadCounts> threads_;  // when counting began
   std::vector<pid_t> pids_, tids_;
   capture::CounterSet counters_{os::real_counter_kernel()};
@@ -204,23 +186,13 @@ class Counting {
   std::unique_ptr<capture::SyscallCounter> syscalls_;
   std::optional<capture::SwitchCounter> switches_;
   SwitchesByProc switches_by_proc_;  // where the tracepoint cannot be counted
+  Driven driven_;
+  Readings first_;
+  capture::CounterReadings interval_begin_;
+  TimeNs interval_since_ = 0;
+  TimeNs due_ = INT64_MAX;  // when the interval ends
   StatOutcome outcome_;
 };
-
-Result<void> Counting::find() {
-  if (options_.target.command.empty()) {
-    // Looked for once more below; here for remedies that name this command.
-    target::Surroundings surroundings;
-    surroundings.self = getpid();
-    surroundings.command = "assay stat";
-    if (auto there = target::resolve(options_.target, proc_, surroundings); !there)
-      return std::unexpected(there.error());
-  }
-  if (auto found = running_.find([](const char*, TimeNs) {}); !found) return found;
-  // Under load it may have other threads than before.
-  if (running_.attached()) return running_.resolve();
-  return {};
-}
 
 // A held command has not its own name yet.
 std::string Counting::name_of(pid_t pid, pid_t tid) const {
@@ -230,6 +202,10 @@ std::string Counting::name_of(pid_t pid, pid_t tid) const {
 }
 
 Result<void> Counting::open() {
+  // Under load it may have other threads than before.
+  if (running_.attached()) {
+    if (auto found = running_.resolve(); !found) return found;
+  }
   pids_ = running_.pids();
   for (pid_t pid : pids_) {
     for (pid_t tid : proc_.tids(pid)) threads_.push_back({pid, tid, name_of(pid, tid), {}});
@@ -281,33 +257,41 @@ bool Counting::has_ended() {
   return !any_alive(proc_, pids_);
 }
 
-// Counts until the time is over, it is told to stop or the target is gone.
-void Counting::count_until_end(const Readings& first) {
-  TimeNs end = options_.duration_ns > 0 ? first.at + options_.duration_ns : INT64_MAX;
-  TimeNs since = first.at;
-  TimeNs due = options_.interval_ns > 0 ? since + options_.interval_ns : INT64_MAX;
-  capture::CounterReadings last = first.counters;
-  auto end_interval = [&](TimeNs now) {
-    capture::CounterReadings readings = counters_.read();
-    interval_seen_(seconds_between(first.at, since), seconds_between(first.at, now),
-                   counters_.between(last, readings));
-    last = std::move(readings);
-    since = now;
-    while (due <= now) due += options_.interval_ns;
-  };
-  EndWatch watch(running_.is_launched() ? pids_.front() : 0);
-  bool ended = false;
-  while (!ended && !stop_ && monotonic_ns() < end) {
-    watch.sleep_until(std::min({end, due, monotonic_ns() + kTickNs}));
-    if (LoadDriver* load = running_.load()) load->poll(monotonic_ns());
-    if (!switches_) switches_by_proc_.look(proc_, pids_);
-    if (TimeNs now = monotonic_ns(); now >= due) end_interval(now);
-    ended = has_ended();
-  }
-  outcome_.end = ended ? StatEnd::target_ended : stop_ ? StatEnd::interrupted : StatEnd::time;
+Result<TimeNs> Counting::begin() {
+  driven_ = Driven(running_.load());
+  driven_.begin();
+  if (!switches_) switches_by_proc_.begin(proc_, pids_);
+  first_ = read();
+  interval_begin_ = first_.counters;
+  interval_since_ = first_.at;
+  if (options_.interval_ns > 0) due_ = first_.at + options_.interval_ns;
+  if (auto released = running_.release(); !released) return std::unexpected(released.error());
+  return first_.at;
+}
+
+void Counting::end_interval(TimeNs now) {
+  capture::CounterReadings readings = counters_.read();
+  interval_seen_(seconds_between(first_.at, interval_since_), seconds_between(first_.at, now),
+                 counters_.between(interval_begin_, readings));
+  interval_begin_ = std::move(readings);
+  interval_since_ = now;
+  while (due_ <= now) due_ += options_.interval_ns;
+}
+
+std::optional<EndReason> Counting::poll(TimeNs now) {
+  if (!switches_) switches_by_proc_.look(proc_, pids_);
+  if (now >= due_) end_interval(now);
+  return has_ended() ? std::optional(EndReason::target_exited) : std::nullopt;
+}
+
+void Counting::end(EndReason reason) {
+  outcome_.end = has_ended() ? EndReason::target_exited : reason;
   // What is left after the last whole interval.
   TimeNs now = monotonic_ns();
-  if (options_.interval_ns > 0 && now - since > kShortestIntervalNs) end_interval(now);
+  if (options_.interval_ns > 0 && now - interval_since_ > kShortestIntervalNs) end_interval(now);
+  conclude(first_, read());
+  outcome_.requests = driven_.requests(outcome_.seconds);
+  outcome_.no_requests = driven_.why_unmeasured(outcome_.requests);
 }
 
 // Those that were counted: some may have ended before their counters were open.
@@ -332,27 +316,9 @@ void Counting::conclude(const Readings& first, const Readings& last) {
   if (options_.per_thread) add_threads(first, last);
 }
 
-Result<void> Counting::count() {
-  if (auto opened = open(); !opened) return opened;
-  Driven driven(running_.load());
-  driven.begin();
-  if (!switches_) switches_by_proc_.begin(proc_, pids_);
-  Readings first = read();
-  if (auto released = running_.release(); !released) return released;
-  count_until_end(first);
-  Readings last = read();
-  conclude(first, last);
-  outcome_.requests = driven.requests(outcome_.seconds);
-  outcome_.no_requests = driven.why_unmeasured(outcome_.requests);
-  return {};
-}
-
 Result<StatOutcome> Counting::run() {
-  Result<void> done = find();
-  if (done) done = count();
-  // A command that was held all the time ends with its launcher.
-  if (done || running_.attached()) running_.stop_launched();
-  if (!done) return std::unexpected(done.error());
+  auto ended = life_.run(*this);
+  if (!ended) return std::unexpected(ended.error());
   outcome_.launched_exit = running_.launched_exit();
   return std::move(outcome_);
 }

@@ -20,6 +20,7 @@
 #include "model/counters.h"
 #include "model/top_down.h"
 #include "os/process/launch.h"
+#include "session/lifecycle/end_reason.h"
 #include "session/load/load_driver.h"
 #include "target/target.h"
 
@@ -47,8 +48,6 @@ struct ThreadCounts {
   model::Counts counts;
 };
 
-enum class StatEnd : uint8_t { time, target_ended, interrupted };
-
 struct StatOutcome {
   double seconds = 0;
   size_t processes = 0;  // when counting began
@@ -58,7 +57,7 @@ struct StatOutcome {
   uint64_t involuntary_switches = 0;
   std::vector<ThreadCounts> per_thread;
   bool user_only = false;
-  StatEnd end = StatEnd::time;
+  EndReason end = EndReason::time;
   std::optional<os::ExitStatus> launched_exit;  // of a launched command that has ended
   model::TopDownCounts top_down;
   uint64_t syscalls = 0;                // all of them

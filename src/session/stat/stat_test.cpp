@@ -1,7 +1,12 @@
 // stat() with the kernel's software counters, which a process may have of its own children.
 #include "session/stat/stat.h"
 
+#include <csignal>
+
 #include <gmock/gmock.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace assay::session {
 namespace {
@@ -45,7 +50,7 @@ constexpr const char* kBusy = "while :; do :; done";
 TEST_F(StatOfCommand, ItIsCountedFromItsBeginningToItsEnd) {
   auto outcome = count("/bin/true; exit 7");
   ASSERT_TRUE(outcome) << outcome.error().what;
-  EXPECT_EQ(outcome->end, StatEnd::target_ended);
+  EXPECT_EQ(outcome->end, EndReason::target_exited);
   ASSERT_TRUE(outcome->launched_exit);
   EXPECT_EQ(outcome->launched_exit->exit_code(), 7);
   EXPECT_GT(count_of(outcome->counts, CounterId::cpu_clock).value, 0);
@@ -65,7 +70,7 @@ TEST_F(StatOfCommand, IntervalsFollowEachOtherToTheEndOfTheTime) {
   options.interval_ns = 100 * kNsPerMs;
   auto outcome = count("exec sleep 3");
   ASSERT_TRUE(outcome) << outcome.error().what;
-  EXPECT_EQ(outcome->end, StatEnd::time);
+  EXPECT_EQ(outcome->end, EndReason::time);
   EXPECT_FALSE(outcome->launched_exit) << "it goes on";
   ASSERT_FALSE(intervals.empty());
   double since = 0;
@@ -84,7 +89,7 @@ TEST_F(StatOfCommand, InterruptedItEndsTheCommandAndSaysSo) {
   stop_after = 2;
   auto outcome = count(kBusy);
   ASSERT_TRUE(outcome) << outcome.error().what;
-  EXPECT_EQ(outcome->end, StatEnd::interrupted);
+  EXPECT_EQ(outcome->end, EndReason::interrupted);
   ASSERT_TRUE(outcome->launched_exit);
   EXPECT_TRUE(outcome->launched_exit->signalled);
   ASSERT_EQ(outcome->per_thread.size(), 1U);
@@ -92,6 +97,57 @@ TEST_F(StatOfCommand, InterruptedItEndsTheCommandAndSaysSo) {
   EXPECT_EQ(count_of(outcome->per_thread[0].counts, CounterId::cpu_clock).value,
             count_of(outcome->counts, CounterId::cpu_clock).value)
       << "the threads add up to the whole";
+}
+
+TEST_F(StatOfCommand, ATargetThatRanBeforeIsCountedAndLeftAlone) {
+  pid_t child = ::fork();
+  if (child == 0) {
+    for (;;) ::sched_yield();
+  }
+  options.target.pids = {child};
+  options.duration_ns = 50 * kNsPerMs;
+  auto outcome = stat(options, stop, [](double, double, const model::Counts&) {});
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, WNOHANG), 0) << "it lives";
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  ASSERT_TRUE(outcome) << outcome.error().what;
+  EXPECT_EQ(outcome->end, EndReason::time);
+  EXPECT_EQ(outcome->processes, 1u);
+  EXPECT_EQ(outcome->threads, 1u);
+  EXPECT_FALSE(outcome->launched_exit);
+  EXPECT_GT(count_of(outcome->counts, CounterId::cpu_clock).value, 0);
+  EXPECT_GE(outcome->seconds, 0.05);
+}
+
+TEST_F(StatOfCommand, ATargetThatEndsMeanwhileEndsIt) {
+  pid_t child = ::fork();
+  if (child == 0) {
+    ::usleep(100'000);
+    ::_exit(0);
+  }
+  options.target.pids = {child};
+  auto outcome = stat(options, stop, [](double, double, const model::Counts&) {});
+  ::waitpid(child, nullptr, 0);
+  ASSERT_TRUE(outcome) << outcome.error().what;
+  EXPECT_EQ(outcome->end, EndReason::target_exited);
+}
+
+TEST_F(StatOfCommand, ATargetThatIsNotThereNamesThisCommand) {
+  options.target.pids = {0x7ffffff0};
+  auto outcome = stat(options, stop, [](double, double, const model::Counts&) {});
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().what, testing::HasSubstr("2147483632"));
+}
+
+TEST_F(StatOfCommand, LoadThatIsACommandSaysWhyThereAreNoRequests) {
+  options.load.what = "sleep 600";
+  options.duration_ns = 20 * kNsPerMs;
+  auto outcome = count("exec sleep 600");
+  ASSERT_TRUE(outcome) << outcome.error().what;
+  EXPECT_EQ(outcome->requests, 0u);
+  EXPECT_THAT(outcome->no_requests, testing::HasSubstr("the load is a command"));
+  EXPECT_FALSE(outcome->launched_exit) << "a server that was driven is ended by us, not by itself";
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "model/anonymous_module.h"
 #include "symbol/jit/jit_code.h"
 #include "symbol/name_source.h"
 
@@ -116,11 +117,7 @@ class JitNames final : public NameSource {
 
   std::vector<model::Location> resolve(uint64_t address) override {
     std::lock_guard lock(mutex_);
-    const JitFunction* function = code_.find(address);
-    if (function == nullptr) {
-      read_on();
-      function = code_.find(address);
-    }
+    const JitFunction* function = find(address);
     model::Location out;
     if (function == nullptr) {
       out.function = offset_name(module_path_, address);
@@ -135,6 +132,11 @@ class JitNames final : public NameSource {
       out.line = std::prev(after)->line;
     }
     return {out};
+  }
+
+  bool has_name(uint64_t address) override {
+    std::lock_guard lock(mutex_);
+    return find(address) != nullptr;
   }
 
   ModuleStatus status() override {
@@ -156,6 +158,11 @@ class JitNames final : public NameSource {
   }
 
  private:
+  const JitFunction* find(uint64_t address) {
+    if (const JitFunction* function = code_.find(address)) return function;
+    read_on();
+    return code_.find(address);
+  }
   void look_for_files() {
     auto open = [this](GrowingFile& file) {
       if (file.fd.valid() || file.path.empty()) return;
@@ -196,9 +203,7 @@ class JitNames final : public NameSource {
 }  // namespace
 
 std::unique_ptr<NameSource> make_jit_names(pid_t pid, const model::Module& module) {
-  if (pid <= 0 && module.path.starts_with("[anon ")) {
-    std::from_chars(module.path.data() + 6, module.path.data() + module.path.size(), pid);
-  }
+  if (pid <= 0) pid = model::pid_of_anonymous_module(module.path).value_or(pid);
   return std::make_unique<JitNames>(pid, module.path);
 }
 

@@ -7,9 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/testing/temporary_directory.h"
 #include "base/unique_fd.h"
 #include "os/process/module_file.h"
-#include "unwind/arch_x86_64.h"
 #include "unwind/arch_x86_64.h"
 #include "unwind/table/cfi.h"
 #include "unwind/table/table_builder.h"
@@ -258,12 +258,6 @@ TEST(Table, AgreesWithEveryProgramOfTheCLibrary) {
 
 class TableStoreTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char name[] = "/tmp/assay-unwind-XXXXXX";
-    dir_ = ::mkdtemp(name);
-  }
-  void TearDown() override { std::filesystem::remove_all(dir_); }
-
   Result<std::vector<std::byte>> build() {
     ++built_;
     CfiMaker cfi;
@@ -278,7 +272,8 @@ class TableStoreTest : public ::testing::Test {
     return dir_ + "/unwind/" + id_ + ".v" + std::to_string(kTableVersion);
   }
 
-  std::string dir_, id_ = "00112233445566778899aabbccddeeff00112233";
+  TemporaryDirectory scratch_;
+  std::string dir_ = scratch_.path(), id_ = "00112233445566778899aabbccddeeff00112233";
   int built_ = 0;
 };
 

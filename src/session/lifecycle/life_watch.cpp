@@ -1,4 +1,4 @@
-#include "session/record/life_watch.h"
+#include "session/lifecycle/life_watch.h"
 
 #include <algorithm>
 #include <cerrno>

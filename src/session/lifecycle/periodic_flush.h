@@ -1,5 +1,5 @@
-// PeriodicFlush: a thread that commits the run file once a second, and earlier when much has come in, so
-// that a killed capture loses at most that much and memory stays bounded.
+// PeriodicFlush: a thread that commits the run file once a second, and earlier when much has come
+// in, so that a killed capture loses at most that much and memory stays bounded.
 //
 // Threads: owns one; error() from any. Failures: the first failed flush ends the thread and is
 // kept: a full disk, usually. What was committed before stays readable.

@@ -1,4 +1,4 @@
-#include "session/record/periodic_flush.h"
+#include "session/lifecycle/periodic_flush.h"
 
 #include <chrono>
 
