@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "os/process/mapping_lookup.h"
-#include "os/process/target_memory.h"
-#include "os/process/traced_thread.h"
+#include "os/trace/target_memory.h"
+#include "os/trace/traced_thread.h"
 
 namespace assay::capture {
 namespace {

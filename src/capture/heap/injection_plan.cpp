@@ -15,7 +15,7 @@
 #include "capture/heap/elf_symbols.h"
 #include "capture/heap/way_back.h"
 #include "os/process/module_file.h"
-#include "os/process/target_memory.h"
+#include "os/trace/target_memory.h"
 
 namespace assay::capture {
 namespace {

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "os/process/traced_thread.h"
+#include "os/trace/traced_thread.h"
 
 namespace assay::capture {
 namespace {

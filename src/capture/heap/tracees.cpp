@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "os/process/target_memory.h"
+#include "os/trace/target_memory.h"
 
 namespace assay::capture {
 namespace {

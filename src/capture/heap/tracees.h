@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "os/process/procfs.h"
-#include "os/process/traced_thread.h"
+#include "os/trace/traced_thread.h"
 
 namespace assay::capture {
 

@@ -1,6 +1,6 @@
 #include "os/process/touch_pages.h"
 
-#include "os/process/target_memory.h"
+#include "os/trace/target_memory.h"
 
 namespace assay::os {
 

@@ -1,4 +1,4 @@
-#include "os/process/target_memory.h"
+#include "os/trace/target_memory.h"
 
 #include <algorithm>
 #include <vector>

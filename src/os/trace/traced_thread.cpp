@@ -1,4 +1,4 @@
-#include "os/process/traced_thread.h"
+#include "os/trace/traced_thread.h"
 
 #include <elf.h>
 #include <linux/filter.h>

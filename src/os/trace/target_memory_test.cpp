@@ -1,4 +1,4 @@
-#include "os/process/target_memory.h"
+#include "os/trace/target_memory.h"
 
 #include <csignal>
 #include <cstring>
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "os/process/traced_thread.h"
+#include "os/trace/traced_thread.h"
 
 namespace assay::os {
 namespace {
