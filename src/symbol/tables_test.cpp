@@ -1,4 +1,4 @@
-// The small tables: symbols, kernel symbols, unit tables as bytes.
+// The small tables: symbols and kernel symbols.
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -6,11 +6,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "symbol/elf/symbol_table.h"
 #include "symbol/kernel/kernel_symbols.h"
 #include "symbol/kernel/kernel_text.h"
-#include "symbol/elf/symbol_table.h"
 #include "symbol/symbolizer.h"
-#include "symbol/dwarf/unit_cache.h"
 
 namespace assay::symbol {
 namespace {
@@ -191,53 +190,6 @@ TEST(KernelCache, KeepsTheKernelsOwnCodeForTheBootAlone) {
   std::ofstream(damaged) << "nonsense";
   EXPECT_EQ(name_of(0x1000), "_stext");
   fs::remove_all(folder);
-}
-
-UnitTable small_table() {
-  UnitTable table;
-  table.pool = "file.cnameother";
-  table.files = {{0, 0}, {0, 6}};
-  table.names = {{{6, 4}, 0}, {{10, 5}, 0}};
-  table.rows = {{0x10, 1, 5}, {0x18, 1, 6}, {0x20, LineRow::kEnd, 0}};
-  table.ranges = {{0x10, 0x20}, {0x14, 0x18}};
-  table.nodes = {{0, 3, 0, 0, 0, 1, 2, 0}, {1, 1, 1, 4, 1, 1, 2, 1}};
-  table.spans = {{0x10, 0x20, 0, 0}};
-  return table;
-}
-
-TEST(UnitTable, FindsLinesAndInlinedFunctions) {
-  UnitTable table = small_table();
-  ASSERT_TRUE(table.check());
-  std::vector<model::Location> out;
-  table.find(0x14, true, out);
-  ASSERT_EQ(out.size(), 2u);
-  EXPECT_EQ(out[0].function, "other");
-  EXPECT_EQ(out[0].line, 5u);
-  EXPECT_EQ(out[1].function, "name");
-  EXPECT_EQ(out[1].line, 4u);
-  out.clear();
-  table.find(0x14, false, out);
-  ASSERT_EQ(out.size(), 1u) << "without inlines the function alone";
-  EXPECT_EQ(out[0].function, "name");
-  out.clear();
-  table.find(0x20, true, out);
-  EXPECT_TRUE(out.empty());
-}
-
-TEST(UnitTable, BytesThatAreNoTableAreRefused) {
-  std::string good = encode_unit_table(small_table());
-  ASSERT_TRUE(decode_unit_table(good).has_value());
-  std::mt19937 random(2);
-  for (int i = 0; i < 5000; ++i) {
-    std::string bad = good;
-    for (size_t k = 1 + random() % 4; k > 0; --k)
-      bad[random() % bad.size()] = static_cast<char>(random());
-    if (i % 5 == 0) bad.resize(random() % bad.size());
-    if (auto table = decode_unit_table(bad)) {
-      std::vector<model::Location> out;
-      for (uint64_t at = 0; at < 0x30; ++at) table->find(at, true, out);
-    }
-  }
 }
 
 }  // namespace

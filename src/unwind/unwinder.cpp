@@ -23,17 +23,17 @@ using model::StackEnd;
 constexpr size_t kMaxProcesses = 1024;  // with a flat map each; rebuilt when they come back
 
 Result<std::vector<std::byte>> build_from_fd(int fd, const std::string& build_id) {
-  auto image = ElfImage::open(fd);
+  auto image = ElfFile::open(fd);
   if (!image) return std::unexpected(image.error());
-  return build_table(*image, build_id);
+  return build_table(**image, build_id);
 }
 
 std::shared_ptr<const Table> load_vdso(const TableStore& store) {
   const os::VdsoImage& vdso = os::vdso_image();
   return store.get(vdso.build_id, "[vdso]", [&]() -> Result<std::vector<std::byte>> {
-    auto image = ElfImage::open(std::as_bytes(std::span(vdso.bytes)));
+    auto image = ElfFile::open_memory(vdso.bytes);
     if (!image) return std::unexpected(image.error());
-    return build_table(*image, vdso.build_id);
+    return build_table(**image, vdso.build_id);
   });
 }
 

@@ -13,9 +13,14 @@
 
 #include <sys/types.h>
 
-#include "symbol/elf/elf_file.h"
+#include "elf/elf_file.h"
 
 namespace assay::symbol {
+
+using elf::ByteSource;
+using elf::DebugLink;
+using elf::ElfFile;
+using elf::SectionBytes;
 
 struct FoundFile {
   std::unique_ptr<ElfFile> file;  // null: none

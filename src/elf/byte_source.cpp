@@ -1,11 +1,13 @@
-#include "symbol/elf/byte_source.h"
+#include "elf/byte_source.h"
 
 #include <algorithm>
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-namespace assay::symbol {
+namespace assay::elf {
 namespace {
 
 constexpr uint64_t kMaxFileBytes = uint64_t{1} << 40;
@@ -13,9 +15,10 @@ constexpr uint64_t kMaxTextBytes = 1 << 20;
 
 }  // namespace
 
-Result<std::unique_ptr<ByteSource>> ByteSource::from_file(UniqueFd fd) {
+Result<std::unique_ptr<ByteSource>> ByteSource::from_file(UniqueFd fd, const ReadBudget& budget) {
   struct stat st {};
   if (::fstat(fd.get(), &st) != 0) return fail_errno("cannot stat the file");
+  if (!S_ISREG(st.st_mode)) return fail("it is not a regular file");
   auto size = static_cast<uint64_t>(st.st_size);
   if (size == 0) return fail("the file is empty");
   if (size > kMaxFileBytes) return fail("the file claims {} bytes", size);
@@ -30,7 +33,14 @@ Result<std::unique_ptr<ByteSource>> ByteSource::from_file(UniqueFd fd) {
   source->reserved_ = pieces * kPieceBytes;
   source->loaded_.assign(pieces, 0);
   source->fd_ = std::move(fd);
+  source->budget_ = budget;
   return source;
+}
+
+Result<std::unique_ptr<ByteSource>> ByteSource::from_file(int fd, const ReadBudget& budget) {
+  UniqueFd own(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!own.valid()) return fail_errno("cannot read the file");
+  return from_file(std::move(own), budget);
 }
 
 std::unique_ptr<ByteSource> ByteSource::from_memory(std::string bytes) {
@@ -45,7 +55,17 @@ ByteSource::~ByteSource() {
   if (reserved_ > 0) ::munmap(data_, reserved_);
 }
 
-void ByteSource::load(uint64_t first_piece, uint64_t last_piece) {
+bool ByteSource::load(uint64_t first_piece, uint64_t last_piece) {
+  uint64_t wanted = 0;
+  for (uint64_t piece = first_piece; piece <= last_piece; ++piece) wanted += !loaded_[piece];
+  wanted *= kPieceBytes;
+  if (wanted > budget_.resident_bytes - std::min(loaded_bytes_, budget_.resident_bytes)) {
+    refusal_ =
+        fmt::format("{} bytes more of the file would be over the {} bytes that are read of one",
+                    wanted, budget_.resident_bytes);
+    return false;
+  }
+  loaded_bytes_ += wanted;
   for (uint64_t piece = first_piece; piece <= last_piece; ++piece) {
     if (loaded_[piece]) continue;
     uint64_t run = piece;
@@ -60,6 +80,7 @@ void ByteSource::load(uint64_t first_piece, uint64_t last_piece) {
     }
     piece = run;
   }
+  return true;
 }
 
 void ByteSource::release(uint64_t offset, uint64_t size) {
@@ -69,7 +90,10 @@ void ByteSource::release(uint64_t offset, uint64_t size) {
   uint64_t end = (offset + size) / kPieceBytes;
   if (first >= end) return;
   ::madvise(data_ + first * kPieceBytes, (end - first) * kPieceBytes, MADV_DONTNEED);
-  for (uint64_t piece = first; piece < end; ++piece) loaded_[piece] = 0;
+  for (uint64_t piece = first; piece < end; ++piece) {
+    if (loaded_[piece]) loaded_bytes_ -= kPieceBytes;
+    loaded_[piece] = 0;
+  }
 }
 
 std::string_view SectionBytes::text(uint64_t at) const {
@@ -83,4 +107,4 @@ std::string_view SectionBytes::text(uint64_t at) const {
   return {};
 }
 
-}  // namespace assay::symbol
+}  // namespace assay::elf
