@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "os/sandbox/credentials.h"
+
 namespace assay::os {
 namespace {
 
@@ -205,16 +207,34 @@ std::optional<MapsLine> find_mapping(pid_t pid, uint64_t start, std::string_view
   return found;
 }
 
-// Opened without blocking (a hostile path may be a FIFO) and only when it is a regular file.
-Result<UniqueFd> regular_file(UniqueFd fd, const std::string& path) {
-  if (!fd.valid()) return fail_errno("cannot open {}", path);
+constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+
+// Opens what a path led to. The descriptor so far only names it: opening a FIFO or a device can act on it, so the type
+// is looked at first.
+Result<UniqueFd> regular_file(UniqueFd named, const std::string& path) {
+  if (!named.valid()) return fail_errno("cannot open {}", path);
   struct stat st {};
-  if (::fstat(fd.get(), &st) != 0) return fail_errno("cannot stat {}", path);
+  if (::fstat(named.get(), &st) != 0) return fail_errno("cannot stat {}", path);
   if (!S_ISREG(st.st_mode)) return fail("{} is not a regular file", path);
+  UniqueFd fd(::open(fmt::format("/proc/self/fd/{}", named.get()).c_str(), kOpenFlags));
+  if (!fd.valid()) return fail_errno("cannot open {}", path);
   return fd;
 }
 
-constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+UniqueFd name_of(const std::string& path) {
+  return UniqueFd(::open(path.c_str(), O_PATH | O_CLOEXEC));
+}
+
+// Runs `open` with the rights of process `pid`; 0: with those of the caller. Of a process that has ended the user is not
+// known any more: then only what everyone may read is opened.
+template <class Open>
+Result<UniqueFd> with_rights_of(pid_t pid, const std::string& shown, Open open) {
+  if (pid == 0) return open();
+  constexpr uid_t kNobody = 65534;
+  ActAs user(credentials_of(pid).value_or(Credentials{kNobody, kNobody, {}}));
+  if (!user.holds()) return fail("the rights of process {} cannot be taken on to open {}", pid, shown);
+  return open();
+}
 
 struct Wanted {
   const std::string& build_id;
@@ -242,19 +262,26 @@ Result<ModuleFile> accept(Result<UniqueFd> fd, const std::string& path, const Wa
 
 }  // namespace
 
-Result<UniqueFd> open_in_root(pid_t pid, const std::string& path) {
-  std::string shown = pid == 0 ? path : fmt::format("/proc/{}/root{}", pid, path);
+Result<UniqueFd> open_on_host(pid_t pid, const std::string& path) {
   if (path.empty() || path[0] != '/') return fail("not an absolute path: {}", path);
-  if (pid == 0) return regular_file(UniqueFd(::open(path.c_str(), kOpenFlags)), shown);
+  return with_rights_of(pid, path, [&] { return regular_file(name_of(path), path); });
+}
+
+Result<UniqueFd> open_in_root(pid_t pid, const std::string& path) {
+  if (pid == 0) return open_on_host(0, path);
+  std::string shown = fmt::format("/proc/{}/root{}", pid, path);
+  if (path.empty() || path[0] != '/') return fail("not an absolute path: {}", path);
   std::string root_path = fmt::format("/proc/{}/root", pid);
   UniqueFd root(::open(root_path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid()) return fail_errno("cannot enter {}", root_path);
-  // A link in the target's tree must not lead into ours.
-  open_how how{};
-  how.flags = kOpenFlags;
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  long fd = ::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof(how));
-  return regular_file(UniqueFd(static_cast<int>(fd)), shown);
+  return with_rights_of(pid, shown, [&] {
+    // A link in the target's tree must not lead into ours.
+    open_how how{};
+    how.flags = O_PATH | O_CLOEXEC;
+    how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+    long named = ::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof(how));
+    return regular_file(UniqueFd(static_cast<int>(named)), shown);
+  });
 }
 
 Result<std::string> read_build_id(int fd) {
@@ -286,12 +313,12 @@ Result<ModuleFile> open_module_file(pid_t pid, uint64_t start, uint64_t end,
     return std::nullopt;
   };
   for (const auto& link : links) {
-    auto fd = regular_file(UniqueFd(::open(link.c_str(), kOpenFlags)), link);
+    auto fd = regular_file(name_of(link), link);
     if (auto file = try_one(std::move(fd), link, true)) return std::move(*file);
   }
   std::string in_root = fmt::format("/proc/{}/root{}", pid, clean);
   if (auto file = try_one(open_in_root(pid, clean), in_root, false)) return std::move(*file);
-  if (auto file = try_one(open_in_root(0, clean), clean, false)) return std::move(*file);
+  if (auto file = try_one(open_on_host(pid, clean), clean, false)) return std::move(*file);
   if (mismatch->code == EACCES || mismatch->code == EPERM) {
     mismatch->remedy =
         "run as root, or: sudo setcap cap_sys_ptrace,cap_checkpoint_restore+ep assay";

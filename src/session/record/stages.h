@@ -14,6 +14,7 @@
 #include "os/process/procfs.h"
 #include "run/writer.h"
 #include "evidence/stacks/address_spaces.h"
+#include "reader/readers.h"
 #include "session/record/capture_options.h"
 #include "evidence/stacks/frame_namer.h"
 #include "evidence/hot_source.h"
@@ -45,6 +46,7 @@ class Stages {
   // In the order of the path of a sample; destroyed in reverse.
   evidence::ProcessRegister processes;
   target::Tracker tracker;
+  reader::Readers readers;  // what parses the target's files
   std::unique_ptr<symbol::Symbolizer> symbolizer;
   std::unique_ptr<unwind::Unwinder> unwinder;
   evidence::FrameNamer namer;

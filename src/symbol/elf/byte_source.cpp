@@ -10,6 +10,7 @@ namespace {
 
 constexpr uint64_t kMaxFileBytes = uint64_t{1} << 40;
 constexpr uint64_t kMaxTextBytes = 1 << 20;
+constexpr uint64_t kMostLoadedBytes = 128u << 20;
 
 }  // namespace
 
@@ -21,9 +22,10 @@ Result<std::unique_ptr<ByteSource>> ByteSource::from_file(UniqueFd fd) {
   if (size > kMaxFileBytes) return fail("the file claims {} bytes", size);
   std::unique_ptr<ByteSource> source(new ByteSource);
   uint64_t pieces = (size + kPieceBytes - 1) / kPieceBytes;
-  // Address space only; pages are made as pieces are read into them.
+  // Address space only; pages are made as pieces are read into them. Shared, because a confined reader's limit counts
+  // all private memory that could be written, used or not.
   void* at = ::mmap(nullptr, pieces * kPieceBytes, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return fail_errno("no address space for a file of {} bytes", size);
   source->data_ = static_cast<char*>(at);
   source->size_ = size;
@@ -50,6 +52,11 @@ void ByteSource::load(uint64_t first_piece, uint64_t last_piece) {
     if (loaded_[piece]) continue;
     uint64_t run = piece;
     while (run <= last_piece && !loaded_[run]) loaded_[run++] = 1;
+    loaded_bytes_ += (run - piece) * kPieceBytes;
+    if (loaded_bytes_ > kMostLoadedBytes) {  // what is not read stays zero, which every parser refuses
+      piece = run;
+      continue;
+    }
     uint64_t at = piece * kPieceBytes;
     uint64_t end = std::min(run * kPieceBytes, size_);
     while (at < end) {
@@ -68,8 +75,11 @@ void ByteSource::release(uint64_t offset, uint64_t size) {
   uint64_t first = (offset + kPieceBytes - 1) / kPieceBytes;  // whole pieces only
   uint64_t end = (offset + size) / kPieceBytes;
   if (first >= end) return;
-  ::madvise(data_ + first * kPieceBytes, (end - first) * kPieceBytes, MADV_DONTNEED);
-  for (uint64_t piece = first; piece < end; ++piece) loaded_[piece] = 0;
+  ::madvise(data_ + first * kPieceBytes, (end - first) * kPieceBytes, MADV_REMOVE);
+  for (uint64_t piece = first; piece < end; ++piece) {
+    if (loaded_[piece]) loaded_bytes_ -= kPieceBytes;
+    loaded_[piece] = 0;
+  }
 }
 
 std::string_view SectionBytes::text(uint64_t at) const {

@@ -2,7 +2,8 @@
 //
 // Files are not mapped: a file that shrinks while it is mapped kills its reader with SIGBUS, and
 // the files read here belong to others. What cannot be read any more reads as zeros, which every
-// parser refuses. Memory is spent only on pieces that were asked for.
+// parser refuses. Memory is spent only on pieces that were asked for, and on at most 128 MB at a time: beyond that, too,
+// everything reads as zeros.
 // Threads: none; a source belongs to one module and its lock.
 #pragma once
 
@@ -53,6 +54,7 @@ class ByteSource {
   uint64_t size_ = 0;
   uint64_t reserved_ = 0;        // bytes of address space held; 0 for memory
   std::vector<uint8_t> loaded_;  // by piece
+  uint64_t loaded_bytes_ = 0;    // in memory now
 };
 
 // A part of a source: one section.
