@@ -18,7 +18,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include "symbol/elf/elf_file.h"
+#include "elf/elf_file.h"
 #include "symbol/symbolizer.h"
 
 using namespace assay;
@@ -48,17 +48,17 @@ Arguments parse(int argc, char** argv) {
   return out;
 }
 
-Result<std::unique_ptr<symbol::ElfFile>> open_elf(const std::string& path) {
-  auto source = symbol::ByteSource::from_file(UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)));
+Result<std::unique_ptr<elf::ElfFile>> open_elf(const std::string& path) {
+  auto source = elf::ByteSource::from_file(UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)));
   if (!source) return std::unexpected(source.error());
-  return symbol::ElfFile::open(std::move(*source));
+  return elf::ElfFile::open(std::move(*source));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   Arguments arguments = parse(argc, argv);
-  std::unique_ptr<symbol::ElfFile> elf;
+  std::unique_ptr<elf::ElfFile> elf;
   if (!arguments.path.empty()) {
     auto opened = open_elf(arguments.path);
     if (!opened) {

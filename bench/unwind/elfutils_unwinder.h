@@ -12,10 +12,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "elf/elf_file.h"
 #include "model/address_space.h"
 #include "model/module.h"
 #include "os/process/module_file.h"
-#include "unwind/table/elf_image.h"
 #include "unwind/unwinder.h"
 
 namespace assay::bench {
@@ -68,17 +68,19 @@ class ElfutilsUnwinder {
   void report(const model::Mapping& mapping, const model::Module& module) {
     int fd = ::open(module.path.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) return;
-    auto image = unwind::ElfImage::open(fd);
-    if (!image || image->segments().empty()) return static_cast<void>(::close(fd));
-    uint64_t first = image->segments().front().vaddr & ~uint64_t{4095};
-    for (const auto& s : image->segments()) {
-      uint64_t page = s.file_offset & ~uint64_t{4095};
-      if (!s.executable || mapping.file_offset < page ||
-          mapping.file_offset >= s.file_offset + s.file_bytes) {
+    auto image = elf::ElfFile::open(fd);
+    if (!image) return static_cast<void>(::close(fd));
+    std::optional<uint64_t> first;
+    for (const auto& s : (*image)->segments()) {
+      if (s.type != PT_LOAD || s.file_size == 0) continue;
+      if (!first) first = s.address & ~uint64_t{4095};
+      uint64_t page = s.offset & ~uint64_t{4095};
+      if (!(s.flags & PF_X) || mapping.file_offset < page ||
+          mapping.file_offset >= s.offset + s.file_size) {
         continue;
       }
-      uint64_t bias = mapping.start - mapping.file_offset + s.file_offset - s.vaddr;
-      if (!dwfl_report_elf(dwfl_, module.path.c_str(), module.path.c_str(), fd, bias + first,
+      uint64_t bias = mapping.start - mapping.file_offset + s.offset - s.address;
+      if (!dwfl_report_elf(dwfl_, module.path.c_str(), module.path.c_str(), fd, bias + *first,
                            false)) {
         ::close(fd);
       }

@@ -158,8 +158,8 @@ class Server {
 
 int serve(int channel_descriptor) {
   ::syscall(SYS_close_range, channel_descriptor + 1, ~0u, 0);
-  // With what ByteSource keeps of files (128 MB), 512 MB at most.
-  constexpr uint64_t kHeapBytes = 384u << 20;
+  // Besides what elf::ReadBudget allows to be kept of a file.
+  constexpr uint64_t kHeapBytes = 1u << 30;
   if (auto confined = os::confine({.heap_bytes = kHeapBytes}); !confined) {
     std::fprintf(stderr, "assay: the reader cannot give up its privileges: %s\n", confined.error().what.c_str());
     return 1;

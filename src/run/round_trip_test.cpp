@@ -287,14 +287,14 @@ TEST(BlockDecoder, ReadsBlocksThatEndWithTheWaker) {
   ByteReader in(*raw);
   ByteWriter old;
   for (int i = 0; i < 2; ++i) old.varint(in.varint());  // kind, rows
-  old.signed_varint(in.signed_varint());
+  old.signed_varint(signed_varint(in));
   constexpr size_t kOldColumns = 9;
   std::vector<uint64_t> sizes(in.varint());
   for (uint64_t& size : sizes) size = in.varint();
   ASSERT_GT(sizes.size(), kOldColumns);
   old.varint(kOldColumns);
   for (size_t i = 0; i < kOldColumns; ++i) old.varint(sizes[i]);
-  for (size_t i = 0; i < kOldColumns; ++i) old.append(in.take(sizes[i]));
+  for (size_t i = 0; i < kOldColumns; ++i) old.append(in.octets(sizes[i]));
   std::vector<model::Wait> rows;
   ASSERT_TRUE(BlockDecoder::decode_raw(old.bytes(), rows));
   ASSERT_EQ(rows.size(), 1u);

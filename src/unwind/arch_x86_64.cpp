@@ -5,7 +5,7 @@
 
 #include <dwarf.h>
 
-#include "unwind/table/byte_reader.h"
+#include "base/byte_reader.h"
 
 namespace assay::unwind {
 

@@ -2,7 +2,7 @@
 
 #include <dwarf.h>
 
-#include "unwind/table/byte_reader.h"
+#include "base/byte_reader.h"
 
 namespace assay::unwind {
 
@@ -60,7 +60,7 @@ class Machine {
     push(value);
   }
   void jump(int16_t offset) {
-    auto to = static_cast<int64_t>(in_.position()) + offset;
+    auto to = static_cast<int64_t>(in_.offset()) + offset;
     if (to < 0)
       good_ = false;
     else

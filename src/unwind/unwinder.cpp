@@ -24,9 +24,9 @@ constexpr size_t kMaxProcesses = 1024;  // with a flat map each; rebuilt when th
 std::shared_ptr<const Table> load_vdso(const TableStore& store) {
   const os::VdsoImage& vdso = os::vdso_image();
   return store.get({.build_id = "[vdso]" + vdso.build_id}, [&]() -> Result<std::vector<std::byte>> {
-    auto image = ElfImage::open(std::as_bytes(std::span(vdso.bytes)));
+    auto image = ElfFile::open_memory(vdso.bytes);
     if (!image) return std::unexpected(image.error());
-    return build_table(*image, vdso.build_id);
+    return build_table(**image, vdso.build_id);
   });
 }
 

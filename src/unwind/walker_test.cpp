@@ -27,7 +27,7 @@ class WalkerTest : public ::testing::Test {
  protected:
   WalkerTest() {
     auto elf = SyntheticCode::elf();
-    auto bytes = build_table(*ElfImage::open(elf), "");
+    auto bytes = build_table(**testing::open_elf(elf), "");
     table_ = *Table::from_bytes(std::move(*bytes));
     model::AddressSpace space;
     space.map(SyntheticCode::mapping());

@@ -48,8 +48,8 @@ void use(std::shared_ptr<const Table> table) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<std::byte> bytes(reinterpret_cast<const std::byte*>(data),
                                reinterpret_cast<const std::byte*>(data) + size);
-  if (auto image = ElfImage::open(bytes)) {
-    if (auto built = build_table(*image, "00")) {
+  if (auto image = unwind::testing::open_elf(bytes)) {
+    if (auto built = build_table(**image, "00")) {
       auto table = Table::from_bytes(std::move(*built));
       if (!table) std::abort();
       use(*table);
@@ -83,8 +83,8 @@ std::vector<std::vector<uint8_t>> fuzz_corpus() {
     shift(header.e_shoff + i * sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_offset));
   }
   keep(small);
-  auto image = ElfImage::open(small);
-  auto table = image ? build_table(*image, "00") : fail("no corpus");
+  auto image = unwind::testing::open_elf(small);
+  auto table = image ? build_table(**image, "00") : fail("no corpus");
   if (!table) std::abort();
   keep(*table);
   return corpus;

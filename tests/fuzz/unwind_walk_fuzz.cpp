@@ -24,7 +24,7 @@ using unwind::testing::SyntheticStack;
 struct Fixture {
   Fixture() {
     auto elf = SyntheticCode::elf();
-    auto bytes = build_table(*ElfImage::open(elf), "");
+    auto bytes = build_table(**unwind::testing::open_elf(elf), "");
     table = *Table::from_bytes(std::move(*bytes));
     space.map(SyntheticCode::mapping());
     code = CodeMap(space, [&](model::ModuleId) { return table; });

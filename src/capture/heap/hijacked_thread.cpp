@@ -5,15 +5,14 @@
 #include <csignal>
 #include <cstring>
 
-#include <elf.h>
 #include <sched.h>
 #include <sys/mman.h>
-#include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "os/process/mapping_lookup.h"
+#include "os/process/target_memory.h"
+#include "os/process/traced_thread.h"
 
 namespace assay::capture {
 namespace {
@@ -55,27 +54,17 @@ bool write_scheduling(pid_t tid, const Scheduling& scheduling) {
   return ::syscall(SYS_sched_setattr, tid, &scheduling, 0) == 0;
 }
 
-bool write_memory(pid_t pid, uint64_t address, const void* data, size_t size) {
-  iovec local{const_cast<void*>(data), size};
-  iovec remote{reinterpret_cast<void*>(address), size};
-  return process_vm_writev(pid, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(size);
-}
-
 }  // namespace
 
 Result<void> HijackedThread::take(uint64_t rewind_to) {
-  if (!read_registers(tid_, saved_.registers)) return fail_errno("registers cannot be read");
+  if (!os::read_registers(tid_, saved_.registers)) return fail_errno("registers cannot be read");
   if (rewind_to != 0) {
     saved_.registers.rip = rewind_to;
     saved_.registers.orig_rax = static_cast<unsigned long long>(-1);
   }
-  saved_.vectors.resize(kMostVectorBytes);
-  iovec io{saved_.vectors.data(), saved_.vectors.size()};
-  if (ptrace(PTRACE_GETREGSET, tid_, NT_X86_XSTATE, &io) != 0)
+  if (!os::read_vector_registers(tid_, kMostVectorBytes, saved_.vectors))
     return fail_errno("vector registers cannot be read");
-  saved_.vectors.resize(io.iov_len);
-  if (ptrace(PTRACE_GETSIGMASK, tid_, sizeof saved_.mask, &saved_.mask) != 0)
-    return fail_errno("the signal mask cannot be read");
+  if (!os::read_signal_mask(tid_, saved_.mask)) return fail_errno("the signal mask cannot be read");
   if (rewind_to != 0 && tracees_.blocked_trap(tid_)) saved_.mask |= bit_of(SIGTRAP);
   leave_no_interruption();
   if (!put_landing()) return fail_errno("the target's code cannot be written");
@@ -91,7 +80,7 @@ void HijackedThread::leave_no_interruption() const {
   if (static_cast<int64_t>(saved_.registers.rax) != -EINTR) return;
   user_regs_struct anew = saved_.registers;
   begin_call_anew(anew);
-  write_registers(tid_, anew);
+  os::write_registers(tid_, anew);
 }
 
 // It stays there: a thread that was left alone before may still be on its way to it.
@@ -100,7 +89,7 @@ bool HijackedThread::put_landing() const {
   for (size_t at = 0; at < bytes.size(); at += sizeof(uint64_t)) {
     uint64_t word = 0;
     std::memcpy(&word, bytes.data() + at, sizeof word);
-    if (ptrace(PTRACE_POKETEXT, tid_, landing_ + at, word) != 0) return false;
+    if (!os::write_code_word(tid_, landing_ + at, word)) return false;
   }
   return true;
 }
@@ -109,7 +98,7 @@ bool HijackedThread::is_on_its_way_back(pid_t tid) {
   constexpr int kNeverBlocked[] = {SIGKILL, SIGSTOP};
   uint64_t ours = all_but_faults(), mask = 0;
   for (int signal : kNeverBlocked) ours &= ~bit_of(signal);
-  return ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask) == 0 && mask == ours;
+  return os::read_signal_mask(tid, mask) && mask == ours;
 }
 
 // Also once it has come back: the signal by which it does may be one that the thread blocks.
@@ -159,7 +148,7 @@ Result<void> HijackedThread::make_stack() {
   own_stack_ = use_own_stack();
   if (!own_stack_) {
     uint64_t blocked = all_but_faults();
-    ptrace(PTRACE_SETSIGMASK, tid_, sizeof blocked, &blocked);
+    os::write_signal_mask(tid_, blocked);
     auto mapped =
         step_syscall(SYS_mmap, {0, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
                                 static_cast<uint64_t>(-1), 0});
@@ -184,23 +173,23 @@ std::optional<Tracees::Event> HijackedThread::wait_for_stop(TimeNs& deadline) {
   }
 }
 
-Result<void> HijackedThread::run_to(int signal, int request) {
+Result<void> HijackedThread::run_to(int signal, os::Resume how) {
   TimeNs deadline = monotonic_ns() + kCallNs;
-  if (!tracees_.resume(tid_, request)) return fail_errno("the thread cannot be resumed");
+  if (!tracees_.resume(tid_, how)) return fail_errno("the thread cannot be resumed");
   while (auto event = wait_for_stop(deadline)) {
     if (event->tid != tid_) {
       // Another thread came to the breakpoint that is already gone: it goes on from there.
       if (event->stop == Tracees::Stop::breakpoint) tracees_.step_back(event->tid);
-      tracees_.resume(event->tid, PTRACE_CONT);
+      tracees_.resume(event->tid, os::Resume::run);
       continue;
     }
     if (event->stop == Tracees::Stop::interrupted) {
-      tracees_.resume(tid_, request);
+      tracees_.resume(tid_, how);
       continue;
     }
     if (event->signal == signal) return {};
     if (event->signal == SIGSTOP) {  // the process stops, all but this thread
-      tracees_.resume(tid_, request, SIGSTOP);
+      tracees_.resume(tid_, how, SIGSTOP);
       continue;
     }
     return fail("an injected call failed with signal {}", event->signal);
@@ -214,10 +203,10 @@ Result<int64_t> HijackedThread::step_syscall(int64_t number,
   user_regs_struct registers = saved_.registers;
   prepare_syscall(number, arguments, registers);
   registers.rip = landing_ + kLandingSyscall;
-  if (!write_registers(tid_, registers)) return fail_errno("registers cannot be set");
+  if (!os::write_registers(tid_, registers)) return fail_errno("registers cannot be set");
   // One instruction; the stop after it is a signal's, as after a call.
-  if (auto done = run_to(SIGTRAP, PTRACE_SINGLESTEP); !done) return std::unexpected(done.error());
-  if (!read_registers(tid_, registers)) return fail_errno("registers cannot be read");
+  if (auto done = run_to(SIGTRAP, os::Resume::step); !done) return std::unexpected(done.error());
+  if (!os::read_registers(tid_, registers)) return fail_errno("registers cannot be read");
   if (registers.rip != landing_ + kLandingReturn)
     return fail("an injected system call went astray");
   return static_cast<int64_t>(registers.rax);
@@ -226,16 +215,15 @@ Result<int64_t> HijackedThread::step_syscall(int64_t number,
 // In an order in which the thread could be left alone after every step.
 Result<uint64_t> HijackedThread::go(const user_regs_struct& registers) {
   uint64_t blocked = all_but_faults();
-  if (!write_memory(pid_, frame_.at, frame_.bytes.data(), frame_.bytes.size()))
+  if (!os::write_target(pid_, frame_.at, frame_.bytes.data(), frame_.bytes.size()))
     return fail_errno("the target's memory cannot be written");
-  if (!write_registers(tid_, registers)) return fail_errno("registers cannot be set");
-  if (ptrace(PTRACE_SETSIGMASK, tid_, sizeof blocked, &blocked) != 0)
-    return fail_errno("the signal mask cannot be set");
+  if (!os::write_registers(tid_, registers)) return fail_errno("registers cannot be set");
+  if (!os::write_signal_mask(tid_, blocked)) return fail_errno("the signal mask cannot be set");
   hurry();
   if (tgkill(pid_, tid_, signal_) != 0) return fail_errno("the thread cannot be sent a signal");
-  auto ended = run_to(signal_, PTRACE_CONT);
+  auto ended = run_to(signal_, os::Resume::run);
   user_regs_struct after{};
-  if (!read_registers(tid_, after)) return fail("the target ended meanwhile");
+  if (!os::read_registers(tid_, after)) return fail("the target ended meanwhile");
   if (!ended) return std::unexpected(ended.error());
   uint64_t result = 0;
   if (after.rip != landing_ + kLandingStop || !read_memory(frame_.at, &result, sizeof result))
@@ -271,24 +259,17 @@ Result<uint64_t> HijackedThread::call(uint64_t function,
 
 Result<uint64_t> HijackedThread::put_text(const std::string& text) {
   if (text.size() + 1 > kTextBytes) return fail("a name is too long for the target");
-  if (!write_memory(pid_, stack_, text.c_str(), text.size() + 1))
+  if (!os::write_target(pid_, stack_, text.c_str(), text.size() + 1))
     return fail_errno("the target's memory cannot be written");
   return stack_;
 }
 
 bool HijackedThread::read_memory(uint64_t address, void* into, size_t size) const {
-  iovec local{into, size};
-  iovec remote{reinterpret_cast<void*>(address), size};
-  return process_vm_readv(pid_, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(size);
+  return os::read_target_whole(pid_, address, into, size);
 }
 
 std::string HijackedThread::read_text(uint64_t address) const {
-  std::string text(512, '\0');
-  iovec local{text.data(), text.size()};
-  iovec remote{reinterpret_cast<void*>(address), text.size()};
-  ssize_t got = process_vm_readv(pid_, &local, 1, &remote, 1, 0);
-  text.resize(got > 0 ? static_cast<size_t>(got) : 0);
-  return text.substr(0, text.find('\0'));
+  return os::read_target_text(pid_, address, 512);
 }
 
 Result<void> HijackedThread::restore() {
@@ -310,11 +291,10 @@ Result<void> HijackedThread::restore() {
   if (tracees_.gone()) return fail("the target ended meanwhile");
   user_regs_struct final = saved_.registers;
   begin_call_again(pid_, tid_, saved_.mask, final);
-  iovec io{saved_.vectors.data(), saved_.vectors.size()};
-  bool whole = ptrace(PTRACE_SETREGSET, tid_, NT_X86_XSTATE, &io) == 0;
+  bool whole = os::write_vector_registers(tid_, saved_.vectors);
   // The mask first: a thread that is left alone now still comes back by its frame.
-  whole = ptrace(PTRACE_SETSIGMASK, tid_, sizeof saved_.mask, &saved_.mask) == 0 && whole;
-  whole = write_registers(tid_, final) && whole;
+  whole = os::write_signal_mask(tid_, saved_.mask) && whole;
+  whole = os::write_registers(tid_, final) && whole;
   tracees_.own(0);
   tracees_.release(tid_);
   return whole ? Result<void>{} : fail("the thread could not be put back as it was");

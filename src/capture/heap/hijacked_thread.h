@@ -66,7 +66,7 @@ class HijackedThread {
   Result<uint64_t> go(const user_regs_struct& registers);
   std::optional<Tracees::Event> wait_for_stop(TimeNs& deadline);
   // Runs the thread until it stops with this signal.
-  Result<void> run_to(int signal, int request);
+  Result<void> run_to(int signal, os::Resume how);
 
   Tracees& tracees_;
   pid_t pid_, tid_;

@@ -15,6 +15,7 @@
 #include "capture/heap/elf_symbols.h"
 #include "capture/heap/way_back.h"
 #include "os/process/module_file.h"
+#include "os/process/target_memory.h"
 
 namespace assay::capture {
 namespace {
@@ -199,14 +200,13 @@ void take_functions(pid_t pid, const Mapped& file, InjectionPlan& plan) {
 // Room for a few instructions behind the code of a mapped file, where its last page is not full:
 // bytes that nothing reads. Also where they were used and never put back.
 uint64_t find_landing(const os::ProcFs& proc, pid_t pid, const std::vector<os::MapsEntry>& maps) {
-  UniqueFd memory(::open(fmt::format("{}/{}/mem", proc.root(), pid).c_str(), O_RDONLY | O_CLOEXEC));
+  auto memory = os::TargetMemory::open(pid, os::TargetMemory::Access::read, proc.root());
+  if (!memory) return 0;
   std::array<uint8_t, kLandingBytes> bytes;
   for (const os::MapsEntry& entry : maps) {
     if (!entry.executable || entry.path.empty() || entry.path[0] != '/') continue;
     uint64_t at = entry.end - bytes.size();
-    if (pread(memory.get(), bytes.data(), bytes.size(), static_cast<off_t>(at)) !=
-        static_cast<ssize_t>(bytes.size()))
-      continue;
+    if (!memory->read(at, bytes.data(), bytes.size())) continue;
     if (bytes == landing_code() || bytes == decltype(bytes){}) return at;
   }
   return 0;

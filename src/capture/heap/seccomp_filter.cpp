@@ -8,8 +8,9 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <sys/mman.h>
-#include <sys/ptrace.h>
 #include <sys/syscall.h>
+
+#include "os/process/traced_thread.h"
 
 namespace assay::capture {
 namespace {
@@ -202,15 +203,12 @@ std::string first_forbidden(const std::vector<SeccompProgram>& filters) {
 
 Result<std::vector<SeccompProgram>> read_filters(pid_t tid) {
   std::vector<SeccompProgram> filters;
-  auto get = [tid](size_t index, sock_filter* into) {
-    return ::syscall(SYS_ptrace, PTRACE_SECCOMP_GET_FILTER, tid, index, into);
-  };
   for (size_t index = 0; index < kMostFilters; ++index) {
-    long count = get(index, nullptr);
+    long count = os::read_seccomp_filter(tid, index, nullptr);
     if (count < 0 && errno == ENOENT) return filters;  // no more of them
     if (count < 0) return fail_errno("its seccomp filters cannot be read");
     SeccompProgram program(static_cast<size_t>(count));
-    if (get(index, program.data()) != count)
+    if (os::read_seccomp_filter(tid, index, program.data()) != count)
       return fail_errno("its seccomp filters cannot be read");
     filters.push_back(std::move(program));
   }

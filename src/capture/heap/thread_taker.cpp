@@ -120,7 +120,7 @@ Result<bool> ThreadTaker::try_waiting(pid_t tid, const Use& use) {
   auto event = tracees.wait(monotonic_ns() + kInterruptNs);
   if (!event || event->stop != Tracees::Stop::interrupted) return false;
   user_regs_struct registers{};
-  if (!read_registers(tid, registers) || !in_restartable_syscall(registers)) return false;
+  if (!os::read_registers(tid, registers) || !in_restartable_syscall(registers)) return false;
   return take(tracees, {tid, 0, begin}, use);
 }
 

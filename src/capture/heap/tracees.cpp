@@ -5,17 +5,14 @@
 #include <cstdlib>
 #include <cstring>
 
-#include <elf.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/unique_fd.h"
+#include "os/process/target_memory.h"
 
 namespace assay::capture {
 namespace {
@@ -54,8 +51,8 @@ std::optional<timer_t> start_alarm() {
 }
 
 bool write_byte(pid_t pid, uint64_t address, uint8_t byte) {
-  UniqueFd memory(::open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDWR | O_CLOEXEC));
-  return memory.valid() && pwrite(memory.get(), &byte, 1, static_cast<off_t>(address)) == 1;
+  auto memory = os::TargetMemory::open(pid, os::TargetMemory::Access::write);
+  return memory && memory->write(address, &byte, 1);
 }
 
 Error seize_error(pid_t pid, int code) {
@@ -67,20 +64,6 @@ Error seize_error(pid_t pid, int code) {
   }
   return error;
 }
-
-}  // namespace
-
-bool read_registers(pid_t tid, user_regs_struct& registers) {
-  iovec io{&registers, sizeof registers};
-  return ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &io) == 0;
-}
-
-bool write_registers(pid_t tid, const user_regs_struct& registers) {
-  iovec io{const_cast<user_regs_struct*>(&registers), sizeof registers};
-  return ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &io) == 0;
-}
-
-namespace {
 
 // Errors by which the kernel marks a call that it will take up again.
 constexpr int64_t kRestartSys = -512, kRestartNoIntr = -513, kRestartNoHand = -514,
@@ -132,12 +115,12 @@ void begin_call_anew(user_regs_struct& registers) {
 }
 
 Result<void> Breakpoint::insert() {
-  UniqueFd memory(::open(fmt::format("/proc/{}/mem", pid_).c_str(), O_RDWR | O_CLOEXEC));
-  if (!memory.valid() || pread(memory.get(), &original_, 1, static_cast<off_t>(address_)) != 1) {
+  auto memory = os::TargetMemory::open(pid_, os::TargetMemory::Access::write);
+  if (!memory || !memory->read(address_, &original_, 1)) {
     return fail_errno("the code of process {} cannot be read", pid_);
   }
   if (original_ == kInt3) return fail("somebody else has a breakpoint at malloc in {}", pid_);
-  if (pwrite(memory.get(), &kInt3, 1, static_cast<off_t>(address_)) != 1)
+  if (!memory->write(address_, &kInt3, 1))
     return fail_errno("no breakpoint can be set in process {}", pid_);
   inserted_ = true;
   return {};
@@ -172,7 +155,7 @@ Result<bool> Tracees::try_seize(pid_t tid, long options) {
   constexpr int kLooks = 10;
   constexpr useconds_t kLookUs = 500;
   for (int look = 0; look < kLooks; ++look) {
-    if (ptrace(PTRACE_SEIZE, tid, nullptr, options) == 0) {
+    if (os::seize_thread(tid, options)) {
       seized_.insert(tid);
       return true;
     }
@@ -209,17 +192,16 @@ Result<void> Tracees::seize_all() {
 }
 
 bool Tracees::interrupt(pid_t tid) {
-  return ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) == 0;
+  return os::interrupt_thread(tid);
 }
 
-bool Tracees::resume(pid_t tid, int request, int signal) {
+bool Tracees::resume(pid_t tid, os::Resume how, int signal) {
   stopped_.erase(tid);
-  return ptrace(static_cast<__ptrace_request>(request), tid, nullptr,
-                reinterpret_cast<void*>(static_cast<intptr_t>(signal))) == 0;
+  return os::resume_thread(tid, how, signal);
 }
 
 void Tracees::release(pid_t tid, int signal) {
-  resume(tid, PTRACE_DETACH, signal);
+  resume(tid, os::Resume::detach, signal);
   seized_.erase(tid);
 }
 
@@ -227,19 +209,19 @@ void Tracees::release(pid_t tid, int signal) {
 // the parent's own: then the breakpoint itself must go.)
 void Tracees::let_go_child(pid_t child) {
   if (breakpoint_ != nullptr) breakpoint_->remove_from(child);
-  ptrace(PTRACE_DETACH, child, nullptr, nullptr);
+  os::resume_thread(child, os::Resume::detach);
   children_.erase(child);
 }
 
 bool Tracees::at_breakpoint(pid_t tid) const {
   user_regs_struct registers{};
-  return breakpoint_ != nullptr && read_registers(tid, registers) &&
+  return breakpoint_ != nullptr && os::read_registers(tid, registers) &&
          registers.rip == breakpoint_->address() + 1;
 }
 
 bool Tracees::at_entry(pid_t tid, int signal) const {
   user_regs_struct registers{};
-  return signal == entry_.signal && signal != 0 && read_registers(tid, registers) &&
+  return signal == entry_.signal && signal != 0 && os::read_registers(tid, registers) &&
          registers.rip == entry_.address;
 }
 
@@ -281,7 +263,7 @@ std::optional<Tracees::Event> Tracees::sort_out(pid_t tid, int status) {
         release(tid);
       } else if (stat) {
         seized_.insert(tid);  // a thread that was born
-        resume(tid, PTRACE_CONT);
+        resume(tid, os::Resume::run);
       } else {
         let_go_child(tid);
       }
@@ -295,28 +277,27 @@ std::optional<Tracees::Event> Tracees::sort_out(pid_t tid, int status) {
       if (releasing_)
         release(tid);  // and stays stopped
       else
-        ptrace(PTRACE_LISTEN, tid, nullptr, nullptr);
+        os::resume_thread(tid, os::Resume::listen);
       return std::nullopt;
     }
     return Event{tid, Stop::interrupted, 0};
   }
   if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK) {
-    unsigned long child = 0;
-    ptrace(PTRACE_GETEVENTMSG, tid, nullptr, &child);
+    unsigned long child = os::event_message(tid);
     if (event == PTRACE_EVENT_VFORK && breakpoint_ != nullptr) breakpoint_->remove();
     children_.insert(static_cast<pid_t>(child));
-    resume(tid, PTRACE_CONT);
+    resume(tid, os::Resume::run);
     return std::nullopt;
   }
   if (event != 0) {  // clone, exec
     if (event == PTRACE_EVENT_EXEC && breakpoint_ != nullptr) breakpoint_->forget();
-    resume(tid, PTRACE_CONT);
+    resume(tid, os::Resume::run);
     return std::nullopt;
   }
   if (signal == SIGTRAP && at_breakpoint(tid)) return Event{tid, Stop::breakpoint, signal};
   if (tid != owned_ && at_entry(tid, signal)) return Event{tid, Stop::breakpoint, signal};
   if (tid == owned_) return Event{tid, Stop::signal, signal};
-  resume(tid, PTRACE_CONT, signal);
+  resume(tid, os::Resume::run, signal);
   return std::nullopt;
 }
 
@@ -336,13 +317,13 @@ bool Tracees::breakpoints_harm() const {
 
 void Tracees::step_back(pid_t tid) {
   user_regs_struct registers{};
-  if (breakpoint_ == nullptr || !read_registers(tid, registers)) return;
+  if (breakpoint_ == nullptr || !os::read_registers(tid, registers)) return;
   registers.rip = breakpoint_->address();
-  write_registers(tid, registers);
+  os::write_registers(tid, registers);
   uint64_t mask = 0;
-  if (!blocked_trap(tid) || ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask) != 0) return;
+  if (!blocked_trap(tid) || !os::read_signal_mask(tid, mask)) return;
   mask |= kTrapBit;
-  ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
+  os::write_signal_mask(tid, mask);
 }
 
 void Tracees::let_go_stopped(const Event& event) {
@@ -350,17 +331,16 @@ void Tracees::let_go_stopped(const Event& event) {
   // nobody else may get it.
   if (event.stop == Stop::interrupted && at_breakpoint(event.tid) &&
       (signals_in(proc_, pid_, event.tid, "SigPnd:\t") & kTrapBit) != 0) {
-    resume(event.tid, PTRACE_CONT);
+    resume(event.tid, os::Resume::run);
     return;
   }
   user_regs_struct registers{};
   uint64_t mask = 0;
-  bool known = read_registers(event.tid, registers) &&
-               ptrace(PTRACE_GETSIGMASK, event.tid, sizeof mask, &mask) == 0;
+  bool known = os::read_registers(event.tid, registers) && os::read_signal_mask(event.tid, mask);
   if (known && event.stop == Stop::breakpoint) step_back(event.tid);
   if (known && event.stop == Stop::interrupted &&
       begin_call_again(pid_, event.tid, mask, registers)) {
-    write_registers(event.tid, registers);
+    os::write_registers(event.tid, registers);
   }
   // An interrupt that is still to come is forgotten with it.
   release(event.tid, event.stop == Stop::signal ? event.signal : 0);

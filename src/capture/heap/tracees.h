@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "os/process/procfs.h"
+#include "os/process/traced_thread.h"
 
 namespace assay::capture {
 
@@ -86,7 +87,7 @@ class Tracees {
   // Puts a thread that a breakpoint stopped back before it.
   void step_back(pid_t tid);
 
-  bool resume(pid_t tid, int request, int signal = 0);
+  bool resume(pid_t tid, os::Resume how, int signal = 0);
   // Lets a stopped thread go, with a signal that it is still to get.
   void release(pid_t tid, int signal = 0);
   // Interrupts and lets go whoever is still seized, one after another.
@@ -127,8 +128,5 @@ bool begin_call_again(pid_t pid, pid_t tid, uint64_t mask, user_regs_struct& reg
 void begin_call_anew(user_regs_struct& registers);
 // Whether a system call that was interrupted will go on, by the kernel or by the function above.
 bool in_restartable_syscall(const user_regs_struct& registers);
-
-bool read_registers(pid_t tid, user_regs_struct& registers);
-bool write_registers(pid_t tid, const user_regs_struct& registers);
 
 }  // namespace assay::capture

@@ -6,6 +6,8 @@
 
 #include <asm/perf_regs.h>
 
+#include "base/byte_reader.h"
+
 namespace assay::capture {
 namespace {
 
@@ -26,50 +28,14 @@ constexpr std::array<uint8_t, model::kRegCount> registers_in_kernel_order() {
 }
 constexpr auto kRegisterOrder = registers_in_kernel_order();
 
-// Reads words and texts from a record and never beyond its end.
-class Cursor {
- public:
-  explicit Cursor(std::span<const std::byte> bytes) : bytes_(bytes) {}
-  bool ok() const { return ok_; }
-  size_t position() const { return at_; }
-  size_t left() const { return bytes_.size() - at_; }
-
-  template <class T>
-  T take() {
-    T value{};
-    auto source = take_bytes(sizeof(T));
-    if (ok_) std::memcpy(&value, source.data(), sizeof(T));
-    return value;
+std::span<const uint64_t> take_words(ByteReader& in, uint64_t count) {
+  if (count > in.left() / 8) {
+    in.fail();
+    return {};
   }
-  std::span<const std::byte> take_bytes(size_t count) {
-    if (!ok_ || count > left()) {
-      ok_ = false;
-      return {};
-    }
-    auto taken = bytes_.subspan(at_, count);
-    at_ += count;
-    return taken;
-  }
-  std::span<const uint64_t> take_words(uint64_t count) {
-    if (count > left() / 8) {
-      ok_ = false;
-      return {};
-    }
-    auto taken = take_bytes(count * 8);
-    return {reinterpret_cast<const uint64_t*>(taken.data()), taken.size() / 8};
-  }
-  std::string_view take_text() {
-    auto rest = bytes_.subspan(at_);
-    size_t length = strnlen(reinterpret_cast<const char*>(rest.data()), rest.size());
-    at_ = bytes_.size();
-    return {reinterpret_cast<const char*>(rest.data()), length};
-  }
-
- private:
-  std::span<const std::byte> bytes_;
-  size_t at_ = 0;
-  bool ok_ = true;
-};
+  auto taken = in.take(count * 8);
+  return {reinterpret_cast<const uint64_t*>(taken.data()), taken.size() / 8};
+}
 
 perf_event_header header_of(std::span<const std::byte> record) {
   perf_event_header header{};
@@ -85,12 +51,12 @@ bool header_is_sane(const perf_event_header& header, std::span<const std::byte> 
 constexpr size_t kTrailerBytes = 32;
 
 RecordHead parse_trailer(std::span<const std::byte> trailer) {
-  Cursor in(trailer);
+  ByteReader in(trailer);
   RecordHead head;
-  head.pid = in.take<int32_t>();
-  head.tid = in.take<int32_t>();
-  head.time = in.take<int64_t>();
-  head.cpu = in.take<uint32_t>();
+  head.pid = in.fixed<int32_t>();
+  head.tid = in.fixed<int32_t>();
+  head.time = in.fixed<int64_t>();
+  head.cpu = in.fixed<uint32_t>();
   return head;
 }
 
@@ -115,44 +81,44 @@ void split_chain(std::span<const uint64_t> chain, SampleRecord& sample) {
   sample.user_chain = chain.subspan(user_begin, user_end - user_begin);
 }
 
-bool parse_registers(Cursor& in, model::UserRegisters& registers) {
-  uint64_t abi = in.take<uint64_t>();
+bool parse_registers(ByteReader& in, model::UserRegisters& registers) {
+  uint64_t abi = in.fixed<uint64_t>();
   if (abi == PERF_SAMPLE_REGS_ABI_NONE) return in.ok();
-  auto words = in.take_words(model::kRegCount);
+  auto words = take_words(in, model::kRegCount);
   if (!in.ok() || abi != PERF_SAMPLE_REGS_ABI_64) return in.ok();
   for (int i = 0; i < model::kRegCount; ++i) registers.set(kRegisterOrder[i], words[i]);
   return true;
 }
 
-bool parse_stack_fields(Cursor& in, uint16_t misc, SampleRecord& sample) {
-  sample.period = in.take<uint64_t>();
-  uint64_t chain_length = in.take<uint64_t>();
-  split_chain(in.take_words(chain_length), sample);
-  size_t raw_at = in.position();
-  sample.raw = in.take_bytes(in.take<uint32_t>());
-  if ((in.position() - raw_at) % 8 != 0) return false;  // words follow
+bool parse_stack_fields(ByteReader& in, uint16_t misc, SampleRecord& sample) {
+  sample.period = in.fixed<uint64_t>();
+  uint64_t chain_length = in.fixed<uint64_t>();
+  split_chain(take_words(in, chain_length), sample);
+  size_t raw_at = in.offset();
+  sample.raw = in.take(in.fixed<uint32_t>());
+  if ((in.offset() - raw_at) % 8 != 0) return false;  // words follow
   sample.user_mode = (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_USER;
   if (!in.ok() || !parse_registers(in, sample.registers)) return false;
-  uint64_t copied = in.take<uint64_t>();
+  uint64_t copied = in.fixed<uint64_t>();
   if (copied == 0) return in.ok();
-  auto copy = in.take_bytes(copied);
-  uint64_t valid = in.take<uint64_t>();
+  auto copy = in.take(copied);
+  uint64_t valid = in.fixed<uint64_t>();
   if (!in.ok()) return false;
   sample.stack = copy.first(std::min<uint64_t>(valid, copied));
   return true;
 }
 
-std::optional<Record> parse_sample(Cursor& in, uint16_t misc, const EventIds& ids) {
+std::optional<Record> parse_sample(ByteReader& in, uint16_t misc, const EventIds& ids) {
   Record record;
   SampleRecord sample;
-  sample.kind = ids.kind_of(in.take<uint64_t>());
-  record.head.pid = in.take<int32_t>();
-  record.head.tid = in.take<int32_t>();
-  record.head.time = in.take<int64_t>();
-  record.head.cpu = in.take<uint32_t>();
-  in.take<uint32_t>();
+  sample.kind = ids.kind_of(in.fixed<uint64_t>());
+  record.head.pid = in.fixed<int32_t>();
+  record.head.tid = in.fixed<int32_t>();
+  record.head.time = in.fixed<int64_t>();
+  record.head.cpu = in.fixed<uint32_t>();
+  in.fixed<uint32_t>();
   if (sample.kind == EventKind::waking) {
-    sample.raw = in.take_bytes(in.take<uint32_t>());
+    sample.raw = in.take(in.fixed<uint32_t>());
   } else if (sample.kind == EventKind::on_cpu || sample.kind == EventKind::off_cpu ||
              sample.kind == EventKind::off_cpu_bare) {
     if (!parse_stack_fields(in, misc, sample)) return std::nullopt;
@@ -162,35 +128,35 @@ std::optional<Record> parse_sample(Cursor& in, uint16_t misc, const EventIds& id
   return record;
 }
 
-MmapRecord parse_mmap2(Cursor& in, uint16_t misc) {
+MmapRecord parse_mmap2(ByteReader& in, uint16_t misc) {
   MmapRecord mmap;
-  in.take<int32_t>();  // pid and tid: the trailer has them
-  in.take<int32_t>();
-  mmap.start = in.take<uint64_t>();
-  mmap.length = in.take<uint64_t>();
-  mmap.file_offset = in.take<uint64_t>();
-  auto identity = in.take_bytes(24);
+  in.fixed<int32_t>();  // pid and tid: the trailer has them
+  in.fixed<int32_t>();
+  mmap.start = in.fixed<uint64_t>();
+  mmap.length = in.fixed<uint64_t>();
+  mmap.file_offset = in.fixed<uint64_t>();
+  auto identity = in.take(24);
   if (in.ok() && misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
     size_t size = std::min<size_t>(std::to_integer<size_t>(identity[0]), 20);
     mmap.build_id = {reinterpret_cast<const uint8_t*>(identity.data()) + 4, size};
   }
   constexpr uint32_t kProtExec = 4;
-  mmap.executable = in.take<uint32_t>() & kProtExec;
-  in.take<uint32_t>();
-  mmap.path = in.take_text();
+  mmap.executable = in.fixed<uint32_t>() & kProtExec;
+  in.fixed<uint32_t>();
+  mmap.path = in.last_text();
   return mmap;
 }
 
-ForkRecord parse_task(Cursor& in) {
+ForkRecord parse_task(ByteReader& in) {
   ForkRecord task;
-  task.pid = in.take<int32_t>();
-  task.parent_pid = in.take<int32_t>();
-  task.tid = in.take<int32_t>();
-  task.parent_tid = in.take<int32_t>();
+  task.pid = in.fixed<int32_t>();
+  task.parent_pid = in.fixed<int32_t>();
+  task.tid = in.fixed<int32_t>();
+  task.parent_tid = in.fixed<int32_t>();
   return task;
 }
 
-void parse_body(const perf_event_header& header, Cursor& in, Record& record) {
+void parse_body(const perf_event_header& header, ByteReader& in, Record& record) {
   switch (header.type) {
     case PERF_RECORD_SWITCH:
     case PERF_RECORD_SWITCH_CPU_WIDE:
@@ -201,9 +167,9 @@ void parse_body(const perf_event_header& header, Cursor& in, Record& record) {
       record.body = parse_mmap2(in, header.misc);
       break;
     case PERF_RECORD_COMM:  // the trailer tells who wrote the name, which may be another thread
-      record.head.pid = in.take<int32_t>();
-      record.head.tid = in.take<int32_t>();
-      record.body = CommRecord{(header.misc & PERF_RECORD_MISC_COMM_EXEC) != 0, in.take_text()};
+      record.head.pid = in.fixed<int32_t>();
+      record.head.tid = in.fixed<int32_t>();
+      record.body = CommRecord{(header.misc & PERF_RECORD_MISC_COMM_EXEC) != 0, in.last_text()};
       break;
     case PERF_RECORD_FORK:
       record.body = parse_task(in);
@@ -214,11 +180,11 @@ void parse_body(const perf_event_header& header, Cursor& in, Record& record) {
       break;
     }
     case PERF_RECORD_LOST:
-      in.take<uint64_t>();
-      record.body = LostRecord{in.take<uint64_t>()};
+      in.fixed<uint64_t>();
+      record.body = LostRecord{in.fixed<uint64_t>()};
       break;
     case PERF_RECORD_LOST_SAMPLES:
-      record.body = LostRecord{in.take<uint64_t>()};
+      record.body = LostRecord{in.fixed<uint64_t>()};
       break;
     case PERF_RECORD_THROTTLE:
       record.body = ThrottleRecord{};
@@ -252,37 +218,37 @@ std::optional<Record> parse_record(std::span<const std::byte> bytes, const Event
   if (!header_is_sane(header, bytes)) return std::nullopt;
   auto payload = bytes.subspan(sizeof header);
   if (header.type == PERF_RECORD_SAMPLE) {
-    Cursor in(payload);
+    ByteReader in(payload);
     return parse_sample(in, header.misc, ids);
   }
   if (payload.size() < kTrailerBytes) return std::nullopt;
   Record record;
   record.head = parse_trailer(payload.last(kTrailerBytes));
-  Cursor in(payload.first(payload.size() - kTrailerBytes));
+  ByteReader in(payload.first(payload.size() - kTrailerBytes));
   parse_body(header, in, record);
   if (!in.ok()) return std::nullopt;
   return record;
 }
 
 std::optional<StackCut> find_stack(std::span<const std::byte> record) {
-  Cursor in(record);
-  auto header = in.take<perf_event_header>();
-  in.take_bytes(8 + 8 + 8 + 8);  // identifier, pid/tid, time, cpu
-  in.take<uint64_t>();           // period
+  ByteReader in(record);
+  auto header = in.fixed<perf_event_header>();
+  in.take(8 + 8 + 8 + 8);  // identifier, pid/tid, time, cpu
+  in.fixed<uint64_t>();    // period
   StackCut cut;
-  cut.chain_at = in.position();
-  in.take_words(in.take<uint64_t>());
-  cut.raw_at = in.position();
-  in.take_bytes(in.take<uint32_t>());
-  cut.raw_bytes = in.position() - cut.raw_at;
+  cut.chain_at = in.offset();
+  take_words(in, in.fixed<uint64_t>());
+  cut.raw_at = in.offset();
+  in.take(in.fixed<uint32_t>());
+  cut.raw_bytes = in.offset() - cut.raw_at;
   if (cut.raw_bytes % 8 != 0) return std::nullopt;
-  if (in.take<uint64_t>() != PERF_SAMPLE_REGS_ABI_NONE) in.take_words(model::kRegCount);
+  if (in.fixed<uint64_t>() != PERF_SAMPLE_REGS_ABI_NONE) take_words(in, model::kRegCount);
   if (!in.ok() || header.type != PERF_RECORD_SAMPLE) return std::nullopt;
-  cut.prefix_bytes = in.position();
-  uint64_t copied = in.take<uint64_t>();
+  cut.prefix_bytes = in.offset();
+  uint64_t copied = in.fixed<uint64_t>();
   if (copied == 0) return in.ok() ? std::optional(cut) : std::nullopt;
-  in.take_bytes(copied);
-  uint64_t valid = in.take<uint64_t>();
+  in.take(copied);
+  uint64_t valid = in.fixed<uint64_t>();
   if (!in.ok()) return std::nullopt;
   cut.copy_bytes = static_cast<size_t>(std::min(valid, copied)) & ~size_t{7};
   return cut;

@@ -1,7 +1,7 @@
 #include "formats/perf/perf_data.h"
 
+#include "base/byte_reader.h"
 #include "formats/perf/perf_data_loader.h"
-#include "formats/perf/record_cursor.h"
 #include "formats/perf/sample_layout.h"
 
 namespace assay::formats {
@@ -13,8 +13,8 @@ constexpr uint16_t kCommExec = 1u << 13;       // PERF_RECORD_MISC_COMM_EXEC
 constexpr uint32_t kProtExec = 4;
 
 bool parse_mapping(const perf_event_header& header, std::string_view body, PerfMapping& mapping) {
-  RecordCursor in(body);
-  mapping.pid = in.number<pid_t>();
+  ByteReader in(body);
+  mapping.pid = in.fixed<pid_t>();
   in.u32();
   mapping.start = in.u64();
   mapping.length = in.u64();
@@ -24,15 +24,15 @@ bool parse_mapping(const perf_event_header& header, std::string_view body, PerfM
     std::string_view identity = in.bytes(24);
     mapping.executable = (in.u32() & kProtExec) != 0;
     in.u32();
-    if (!in.failed() && (header.misc & kMappedBuildId) != 0) {
+    if (in.ok() && (header.misc & kMappedBuildId) != 0) {
       size_t size = std::min<size_t>(static_cast<uint8_t>(identity[0]), 20);
       for (size_t i = 0; i < size; ++i) {
         mapping.build_id += fmt::format("{:02x}", static_cast<uint8_t>(identity[4 + i]));
       }
     }
   }
-  mapping.path = in.text();
-  return !in.failed();
+  mapping.path = in.last_text();
+  return in.ok();
 }
 
 bool visit_switch(const perf_event_header& header, const PerfHead& head, PerfDataVisitor& visitor) {
@@ -44,7 +44,7 @@ bool visit_switch(const perf_event_header& header, const PerfHead& head, PerfDat
 // A record that is no sample; false when its bytes end too soon.
 bool visit_other(const perf_event_header& header, std::string_view body, PerfHead head,
                  PerfDataVisitor& visitor) {
-  RecordCursor in(body);
+  ByteReader in(body);
   switch (header.type) {
     case PERF_RECORD_MMAP:
     case PERF_RECORD_MMAP2: {
@@ -55,17 +55,17 @@ bool visit_other(const perf_event_header& header, std::string_view body, PerfHea
       return true;
     }
     case PERF_RECORD_COMM:
-      head.pid = in.number<pid_t>();
-      head.tid = in.number<pid_t>();
-      if (in.failed()) return false;
-      visitor.named(head, in.text(), (header.misc & kCommExec) != 0);
+      head.pid = in.fixed<pid_t>();
+      head.tid = in.fixed<pid_t>();
+      if (!in.ok()) return false;
+      visitor.named(head, in.last_text(), (header.misc & kCommExec) != 0);
       return true;
     case PERF_RECORD_FORK:
     case PERF_RECORD_EXIT: {
-      head.pid = in.number<pid_t>();
-      auto parent_pid = in.number<pid_t>();
-      head.tid = in.number<pid_t>();
-      if (in.failed()) return false;
+      head.pid = in.fixed<pid_t>();
+      auto parent_pid = in.fixed<pid_t>();
+      head.tid = in.fixed<pid_t>();
+      if (!in.ok()) return false;
       if (header.type == PERF_RECORD_FORK) visitor.forked(head, parent_pid);
       if (header.type == PERF_RECORD_EXIT) visitor.exited(head);
       return true;
@@ -73,10 +73,10 @@ bool visit_other(const perf_event_header& header, std::string_view body, PerfHea
     case PERF_RECORD_LOST:
       in.u64();
       visitor.lost(head, in.u64());
-      return !in.failed();
+      return in.ok();
     case PERF_RECORD_LOST_SAMPLES:
       visitor.lost(head, in.u64());
-      return !in.failed();
+      return in.ok();
     case PERF_RECORD_SWITCH:
     case PERF_RECORD_SWITCH_CPU_WIDE:
       return visit_switch(header, head, visitor);

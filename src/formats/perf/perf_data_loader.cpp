@@ -5,7 +5,7 @@
 
 #include <zstd.h>
 
-#include "formats/perf/record_cursor.h"
+#include "base/byte_reader.h"
 #include "formats/perf/sample_layout.h"
 
 namespace assay::formats {
@@ -48,7 +48,7 @@ perf_event_header head_of(std::string_view record) {
   return head;
 }
 
-std::string_view length_text(RecordCursor& in) {
+std::string_view length_text(ByteReader& in) {
   std::string_view text = in.bytes(in.u32());
   return text.substr(0, text.find('\0'));
 }
@@ -68,9 +68,9 @@ PerfDataLoader::~PerfDataLoader() {
 
 Result<PerfData> PerfDataLoader::load() {
   if (!looks_like_perf_data(bytes_)) return input_.fail_at(0, "no perf.data file");
-  RecordCursor in(bytes_.substr(kMagic.size()));
+  ByteReader in(bytes_.substr(kMagic.size()));
   uint64_t header_size = in.u64();
-  if (in.failed()) return input_.fail_at(bytes_.size(), "the file ends in its header");
+  if (!in.ok()) return input_.fail_at(bytes_.size(), "the file ends in its header");
   constexpr uint64_t kPipeHeader = 16;
   auto done = header_size == kPipeHeader ? load_records(kPipeHeader, bytes_.size()) : load_file();
   if (!done) return std::unexpected(done.error());
@@ -110,14 +110,14 @@ void PerfDataLoader::sort_by_time() {
 }
 
 Result<void> PerfDataLoader::load_file() {
-  RecordCursor in(bytes_.substr(kMagic.size() + 8));
+  ByteReader in(bytes_.substr(kMagic.size() + 8));
   uint64_t attr_size = in.u64();
   uint64_t attrs_at = in.u64(), attrs_size = in.u64();
   uint64_t data_at = in.u64(), data_size = in.u64();
   in.skip(16);
   uint64_t bits[4] = {};
   for (uint64_t& word : bits) word = in.u64();
-  if (in.failed()) return input_.fail_at(bytes_.size(), "the file ends in its header");
+  if (!in.ok()) return input_.fail_at(bytes_.size(), "the file ends in its header");
   if (auto done = load_attributes(attrs_at, attrs_size, attr_size); !done) return done;
   if (data_at > bytes_.size()) return input_.fail_at(data_at, "the data lies beyond the file");
   uint64_t end = data_at + std::min<uint64_t>(data_size, bytes_.size());
@@ -138,7 +138,7 @@ Result<void> PerfDataLoader::load_attributes(uint64_t offset, uint64_t size, uin
   }
   for (uint64_t at = offset; at + each <= offset + size; at += each) {
     std::string_view attr = bytes_.substr(at, each - 16);
-    RecordCursor section(bytes_.substr(at + each - 16, 16));
+    ByteReader section(bytes_.substr(at + each - 16, 16));
     uint64_t ids_at = section.u64(), ids_size = section.u64();
     if (ids_at > bytes_.size() || ids_size > bytes_.size() - ids_at) {
       return input_.fail_at(at, "an event's ids lie beyond the file");
@@ -154,16 +154,16 @@ void PerfDataLoader::add_event(std::string_view attr, std::string_view ids) {
   std::memcpy(&event.attr, attr.data(), std::min(attr.size(), sizeof event.attr));
   auto number = static_cast<uint32_t>(out_.events_.size());
   out_.events_.push_back(std::move(event));
-  RecordCursor in(ids);
+  ByteReader in(ids);
   while (in.left() >= 8) out_.event_of_id_[in.u64()] = number;
 }
 
 Result<void> PerfDataLoader::load_features(uint64_t data_end, const uint64_t (&bits)[4]) {
-  RecordCursor sections(bytes_.substr(data_end));
+  ByteReader sections(bytes_.substr(data_end));
   for (int id = 0; id < 256; ++id) {
     if ((bits[id / 64] >> (id % 64) & 1) == 0) continue;
     uint64_t at = sections.u64(), size = sections.u64();
-    if (sections.failed() || at > bytes_.size() || size > bytes_.size() - at) {
+    if (!sections.ok() || at > bytes_.size() || size > bytes_.size() - at) {
       return input_.fail_at(data_end, "feature {} lies beyond the file", id);
     }
     take_feature(id, bytes_.substr(at, size));
@@ -172,7 +172,7 @@ Result<void> PerfDataLoader::load_features(uint64_t data_end, const uint64_t (&b
 }
 
 void PerfDataLoader::take_feature(int id, std::string_view bytes) {
-  RecordCursor in(bytes);
+  ByteReader in(bytes);
   if (id == kBuildIds) take_build_ids(bytes);
   if (id == kEvents) take_event_names(bytes);
   if (id == kHostName) out_.facts_["host"] = length_text(in);
@@ -181,7 +181,7 @@ void PerfDataLoader::take_feature(int id, std::string_view bytes) {
   if (id == kCommand) {
     std::string line;
     uint32_t count = in.u32();
-    for (uint32_t i = 0; i < count && !in.failed() && line.size() < 10'000; ++i) {
+    for (uint32_t i = 0; i < count && in.ok() && line.size() < 10'000; ++i) {
       line += (i > 0 ? " " : "") + std::string(length_text(in));
     }
     out_.facts_["command"] = line;
@@ -189,14 +189,14 @@ void PerfDataLoader::take_feature(int id, std::string_view bytes) {
 }
 
 void PerfDataLoader::take_event_names(std::string_view bytes) {
-  RecordCursor in(bytes);
+  ByteReader in(bytes);
   uint32_t count = in.u32(), attr_size = in.u32();
-  for (uint32_t i = 0; i < count && !in.failed(); ++i) {
+  for (uint32_t i = 0; i < count && in.ok(); ++i) {
     in.skip(attr_size);
     uint32_t ids = in.u32();
     std::string_view name = length_text(in);
     in.skip(uint64_t{ids} * 8);
-    if (!in.failed() && i < out_.events_.size()) out_.events_[i].name = name;
+    if (in.ok() && i < out_.events_.size()) out_.events_[i].name = name;
   }
 }
 
@@ -204,11 +204,11 @@ void PerfDataLoader::take_build_ids(std::string_view bytes) {
   while (bytes.size() >= kRecordHead + 28) {
     perf_event_header head = head_of(bytes);
     if (head.size < kRecordHead + 28 || head.size > bytes.size()) return;
-    RecordCursor in(bytes.substr(kRecordHead, head.size - kRecordHead));
+    ByteReader in(bytes.substr(kRecordHead, head.size - kRecordHead));
     in.u32();  // pid
     std::string_view id = in.bytes(24);
     size_t size = head.misc & kBuildIdHasSize ? static_cast<uint8_t>(id[20]) : 20;
-    out_.build_ids_[std::string(in.text())] = hex(id.substr(0, std::min<size_t>(size, 20)));
+    out_.build_ids_[std::string(in.last_text())] = hex(id.substr(0, std::min<size_t>(size, 20)));
     bytes.remove_prefix(head.size);
   }
 }
@@ -241,7 +241,7 @@ Result<void> PerfDataLoader::load_records(size_t at, size_t end) {
 
 Result<size_t> PerfDataLoader::take_synthetic(uint32_t type, std::string_view record, size_t at,
                                               size_t end) {
-  RecordCursor in(record.substr(kRecordHead));
+  ByteReader in(record.substr(kRecordHead));
   uint64_t behind = 0;  // bytes that follow the record
   Result<void> done;
   switch (type) {
@@ -274,7 +274,7 @@ Result<size_t> PerfDataLoader::take_synthetic(uint32_t type, std::string_view re
       break;
   }
   if (!done) return std::unexpected(done.error());
-  if (in.failed() || behind > end - at - record.size()) {
+  if (!in.ok() || behind > end - at - record.size()) {
     return input_.fail_at(at, "a record that is too short");
   }
   return at + record.size() + behind;

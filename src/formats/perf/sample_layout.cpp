@@ -3,7 +3,7 @@
 #include <array>
 #include <bit>
 
-#include "formats/perf/record_cursor.h"
+#include "base/byte_reader.h"
 
 namespace assay::formats {
 namespace {
@@ -19,7 +19,7 @@ constexpr uint64_t kFormatLost = 1u << 4;       // PERF_FORMAT_LOST
 constexpr std::array<int, 24> kDwarfOf{0,  3,  2,  1,  4, 5, 6,  7,  16, -1, -1, -1,
                                        -1, -1, -1, -1, 8, 9, 10, 11, 12, 13, 14, 15};
 
-void skip_read_values(const perf_event_attr& attr, RecordCursor& in) {
+void skip_read_values(const perf_event_attr& attr, ByteReader& in) {
   uint64_t format = attr.read_format;
   uint64_t times = ((format & PERF_FORMAT_TOTAL_TIME_ENABLED) != 0) +
                    ((format & PERF_FORMAT_TOTAL_TIME_RUNNING) != 0);
@@ -34,7 +34,7 @@ void skip_read_values(const perf_event_attr& attr, RecordCursor& in) {
   in.skip(count * 8 * each);
 }
 
-void skip_branches(const perf_event_attr& attr, RecordCursor& in) {
+void skip_branches(const perf_event_attr& attr, ByteReader& in) {
   uint64_t count = in.u64();
   if ((attr.branch_sample_type & kBranchHwIndex) != 0) in.u64();
   uint64_t each = 24 + ((attr.branch_sample_type & kBranchCounters) != 0 ? 8 : 0);
@@ -43,7 +43,7 @@ void skip_branches(const perf_event_attr& attr, RecordCursor& in) {
 }
 
 // Marks in the chain say whose the addresses behind them are.
-void read_chain(RecordCursor& in, bool user_mode, SampleScratch& scratch) {
+void read_chain(ByteReader& in, bool user_mode, SampleScratch& scratch) {
   uint64_t count = in.u64();
   if (count > in.left() / 8) {
     in.skip(UINT64_MAX);
@@ -69,7 +69,7 @@ void read_chain(RecordCursor& in, bool user_mode, SampleScratch& scratch) {
   take_up_to(count);
 }
 
-void read_registers(const perf_event_attr& attr, RecordCursor& in, PerfSample& sample) {
+void read_registers(const perf_event_attr& attr, ByteReader& in, PerfSample& sample) {
   uint64_t abi = in.u64();
   if (abi == PERF_SAMPLE_REGS_ABI_NONE) return;
   for (uint64_t mask = attr.sample_regs_user; mask != 0; mask &= mask - 1) {
@@ -81,12 +81,12 @@ void read_registers(const perf_event_attr& attr, RecordCursor& in, PerfSample& s
   }
 }
 
-void read_stack(RecordCursor& in, PerfSample& sample) {
+void read_stack(ByteReader& in, PerfSample& sample) {
   uint64_t size = in.u64();
   if (size == 0) return;
   std::string_view copy = in.bytes(size);
   uint64_t used = in.u64();
-  if (in.failed()) return;
+  if (!in.ok()) return;
   copy = copy.substr(0, std::min<uint64_t>(used, copy.size()));
   sample.stack = std::as_bytes(std::span(copy.data(), copy.size()));
 }
@@ -94,7 +94,7 @@ void read_stack(RecordCursor& in, PerfSample& sample) {
 }  // namespace
 
 std::optional<uint64_t> id_of_sample(const perf_event_attr& attr, std::string_view body) {
-  RecordCursor in(body);
+  ByteReader in(body);
   uint64_t type = attr.sample_type;
   if ((type & PERF_SAMPLE_IDENTIFIER) == 0) {
     if ((type & PERF_SAMPLE_ID) == 0) return std::nullopt;
@@ -102,7 +102,7 @@ std::optional<uint64_t> id_of_sample(const perf_event_attr& attr, std::string_vi
     in.skip(8 * static_cast<uint64_t>(std::popcount(type & before)));
   }
   uint64_t id = in.u64();
-  return in.failed() ? std::nullopt : std::optional(id);
+  return !in.ok() ? std::nullopt : std::optional(id);
 }
 
 std::optional<uint64_t> id_of_trailer(const perf_event_attr& attr, std::string_view body) {
@@ -114,7 +114,7 @@ std::optional<uint64_t> id_of_trailer(const perf_event_attr& attr, std::string_v
         8 * static_cast<uint64_t>(std::popcount(type & (PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU)));
   }
   if (body.size() < behind) return std::nullopt;
-  return RecordCursor(body.substr(body.size() - behind)).u64();
+  return ByteReader(body.substr(body.size() - behind)).u64();
 }
 
 bool parse_trailer(const perf_event_attr& attr, std::string_view body, PerfHead& head) {
@@ -124,37 +124,37 @@ bool parse_trailer(const perf_event_attr& attr, std::string_view body, PerfHead&
       std::popcount(type & (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
                             PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)));
   if (body.size() < words * 8) return false;
-  RecordCursor in(body.substr(body.size() - words * 8));
+  ByteReader in(body.substr(body.size() - words * 8));
   if (type & PERF_SAMPLE_TID) {
-    head.pid = in.number<pid_t>();
-    head.tid = in.number<pid_t>();
+    head.pid = in.fixed<pid_t>();
+    head.tid = in.fixed<pid_t>();
   }
-  if (type & PERF_SAMPLE_TIME) head.time = in.number<TimeNs>();
+  if (type & PERF_SAMPLE_TIME) head.time = in.fixed<TimeNs>();
   if (type & PERF_SAMPLE_ID) in.u64();
   if (type & PERF_SAMPLE_STREAM_ID) in.u64();
   if (type & PERF_SAMPLE_CPU) head.cpu = static_cast<uint32_t>(in.u64());
-  return !in.failed();
+  return in.ok();
 }
 
 bool parse_sample_head(const perf_event_attr& attr, std::string_view body, PerfHead& head,
                        uint64_t& period) {
-  RecordCursor in(body);
+  ByteReader in(body);
   uint64_t type = attr.sample_type;
   if (type & PERF_SAMPLE_IDENTIFIER) in.u64();
   if (type & PERF_SAMPLE_IP) in.u64();
   if (type & PERF_SAMPLE_TID) in.u64();
-  if (type & PERF_SAMPLE_TIME) head.time = in.number<TimeNs>();
+  if (type & PERF_SAMPLE_TIME) head.time = in.fixed<TimeNs>();
   if (type & PERF_SAMPLE_ADDR) in.u64();
   if (type & PERF_SAMPLE_ID) in.u64();
   if (type & PERF_SAMPLE_STREAM_ID) in.u64();
   if (type & PERF_SAMPLE_CPU) in.u64();
   period = type & PERF_SAMPLE_PERIOD ? in.u64() : attr.freq != 0 ? 1 : attr.sample_period;
-  return !in.failed();
+  return in.ok();
 }
 
 bool parse_sample(const perf_event_attr& attr, uint16_t misc, std::string_view body, PerfHead& head,
                   PerfSample& sample, SampleScratch& scratch) {
-  RecordCursor in(body);
+  ByteReader in(body);
   uint64_t type = attr.sample_type;
   scratch.kernel.clear();
   scratch.user.clear();
@@ -162,10 +162,10 @@ bool parse_sample(const perf_event_attr& attr, uint16_t misc, std::string_view b
   if (type & PERF_SAMPLE_IDENTIFIER) in.u64();
   if (type & PERF_SAMPLE_IP) sample.ip = in.u64();
   if (type & PERF_SAMPLE_TID) {
-    head.pid = in.number<pid_t>();
-    head.tid = in.number<pid_t>();
+    head.pid = in.fixed<pid_t>();
+    head.tid = in.fixed<pid_t>();
   }
-  if (type & PERF_SAMPLE_TIME) head.time = in.number<TimeNs>();
+  if (type & PERF_SAMPLE_TIME) head.time = in.fixed<TimeNs>();
   if (type & PERF_SAMPLE_ADDR) in.u64();
   if (type & PERF_SAMPLE_ID) in.u64();
   if (type & PERF_SAMPLE_STREAM_ID) in.u64();
@@ -182,7 +182,7 @@ bool parse_sample(const perf_event_attr& attr, uint16_t misc, std::string_view b
   if (type & PERF_SAMPLE_STACK_USER) read_stack(in, sample);
   sample.kernel_chain = scratch.kernel;
   sample.user_chain = scratch.user;
-  return !in.failed();
+  return in.ok();
 }
 
 }  // namespace assay::formats

@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/byte_reader.h"
+
 namespace assay::formats {
 
 class WireWriter {
@@ -44,7 +46,7 @@ class WireWriter {
 // Reads fields one after another; every length is checked. After failed() nothing more is read.
 class WireReader {
  public:
-  explicit WireReader(std::string_view bytes, size_t offset = 0) : bytes_(bytes), base_(offset) {}
+  explicit WireReader(std::string_view bytes, size_t offset = 0) : in_(bytes), base_(offset) {}
 
   struct Field {
     uint32_t number = 0;
@@ -55,73 +57,45 @@ class WireReader {
   };
 
   std::optional<Field> next() {
-    if (failed_ || at_ == bytes_.size()) return std::nullopt;
-    uint64_t key = varint();
+    if (in_.at_end()) return std::nullopt;
+    uint64_t key = in_.varint();
     Field field;
     field.number = static_cast<uint32_t>(key >> 3);
-    if (field.number == 0) failed_ = true;
+    if (field.number == 0) in_.fail();
     switch (key & 7) {
       case 0:
-        field.value = varint();
+        field.value = in_.varint();
         break;
       case 1:
-        field.value = fixed(8);
+        field.value = in_.u64();
         break;
       case 2:
         field.is_bytes = true;
-        field.bytes = take(varint());
+        field.bytes = in_.bytes(in_.varint());
         break;
       case 5:
-        field.value = fixed(4);
+        field.value = in_.u32();
         break;
       default:
-        failed_ = true;
+        in_.fail();
     }
-    field.offset = base_ + at_ - field.bytes.size();
-    if (failed_) return std::nullopt;
+    field.offset = base_ + in_.offset() - field.bytes.size();
+    if (!in_.ok()) return std::nullopt;
     return field;
   }
   // One number of a packed field; nullopt at its end.
   std::optional<uint64_t> next_packed() {
-    if (failed_ || at_ == bytes_.size()) return std::nullopt;
-    uint64_t value = varint();
-    if (failed_) return std::nullopt;
+    if (in_.at_end()) return std::nullopt;
+    uint64_t value = in_.varint();
+    if (!in_.ok()) return std::nullopt;
     return value;
   }
-  bool failed() const { return failed_; }
-  size_t offset() const { return base_ + at_; }
+  bool failed() const { return !in_.ok(); }
+  size_t offset() const { return base_ + in_.failed_at(); }
 
  private:
-  uint64_t varint() {
-    uint64_t value = 0;
-    for (int shift = 0; shift < 64; shift += 7) {
-      if (at_ == bytes_.size()) break;
-      auto byte = static_cast<uint8_t>(bytes_[at_++]);
-      value |= static_cast<uint64_t>(byte & 0x7f) << shift;
-      if (byte < 0x80) return value;
-    }
-    failed_ = true;
-    return 0;
-  }
-  std::string_view take(uint64_t size) {
-    if (failed_ || size > bytes_.size() - at_) {
-      failed_ = true;
-      return {};
-    }
-    at_ += size;
-    return bytes_.substr(at_ - size, size);
-  }
-  uint64_t fixed(size_t size) {
-    uint64_t value = 0;
-    std::string_view raw = take(size);
-    for (size_t i = raw.size(); i-- > 0;) value = value << 8 | static_cast<uint8_t>(raw[i]);
-    return value;
-  }
-
-  std::string_view bytes_;
+  ByteReader in_;
   size_t base_;
-  size_t at_ = 0;
-  bool failed_ = false;
 };
 
 }  // namespace assay::formats

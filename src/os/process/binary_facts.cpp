@@ -3,76 +3,57 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <memory>
 #include <set>
 
-#include <dwarf.h>
-#include <elfutils/libdw.h>
-#include <elfutils/libdwelf.h>
-#include <fcntl.h>
-#include <gelf.h>
+#include <elf.h>
 #include <sys/stat.h>
 
-#include "base/unique_fd.h"
+#include "elf/elf_file.h"
+#include "elf/unit_producers.h"
+#include "os/regular_file.h"
 #include "os/text_fields.h"
 
 namespace assay::os {
 namespace {
 
-constexpr size_t kMaxSections = 100'000;
-constexpr size_t kMaxTextBytes = 4'096;  // of a producer string that is kept
+using elf::ElfFile;
 
-using ElfHandle = std::unique_ptr<Elf, int (*)(Elf*)>;
-using DwarfHandle = std::unique_ptr<Dwarf, int (*)(Dwarf*)>;
+constexpr uint64_t kMaxTextBytes = 4'096;  // of a producer string that is kept
+constexpr uint64_t kMaxNameBytes = 64;     // of a symbol: its beginning tells enough
 
 struct Sections {
   bool has_interpreter = false, has_pie_flag = false;
   uint64_t inflated_bytes = 0;  // what compressed debug sections claim to become
-  Elf_Scn* symtab = nullptr;
-  Elf_Scn* dynsym = nullptr;
-  Elf_Scn* dynamic = nullptr;
+  const elf::Section* symtab = nullptr;
+  const elf::Section* dynsym = nullptr;
+  const elf::Section* dynamic = nullptr;
 };
 
-std::string hex(const uint8_t* bytes, size_t size) {
-  std::string text;
-  for (size_t i = 0; i < size; ++i) text += fmt::format("{:02x}", bytes[i]);
-  return text;
+// What a compressed section claims to become.
+uint64_t inflated_bytes(ElfFile& file, const elf::Section& section) {
+  uint64_t claimed = 0;
+  if ((section.flags & SHF_COMPRESSED) != 0) {
+    ByteReader in(file.source().view(section.offset, sizeof(Elf64_Chdr)));
+    claimed = file.is_64_bit() ? in.fixed<Elf64_Chdr>().ch_size : in.fixed<Elf32_Chdr>().ch_size;
+  } else if (section.name.starts_with(".zdebug_")) {
+    claimed = section.size * 8;
+  }
+  return std::min(claimed, kMaxInflatedBytes + 1);
 }
 
-std::string build_id_of(Elf* elf) {
-  constexpr ssize_t kMaxBuildIdBytes = 64;
-  const void* bytes = nullptr;
-  ssize_t size = dwelf_elf_gnu_build_id(elf, &bytes);
-  if (size <= 0 || size > kMaxBuildIdBytes || bytes == nullptr) return "";
-  return hex(static_cast<const uint8_t*>(bytes), static_cast<size_t>(size));
-}
-
-Sections read_sections(Elf* elf, BinaryFacts& facts) {
+Sections read_sections(ElfFile& file, BinaryFacts& facts) {
   Sections sections;
-  size_t names = 0;
-  if (elf_getshdrstrndx(elf, &names) != 0) return sections;
-  Elf_Scn* section = nullptr;
-  for (size_t count = 0; count < kMaxSections; ++count) {
-    section = elf_nextscn(elf, section);
-    if (section == nullptr) break;
-    GElf_Shdr header;
-    if (gelf_getshdr(section, &header) == nullptr) continue;
+  for (const elf::Section& section : file.sections()) {
     // objcopy --only-keep-debug leaves sections without their content.
-    if (header.sh_type == SHT_NOBITS) continue;
-    const char* raw_name = elf_strptr(elf, names, header.sh_name);
-    std::string_view name = raw_name == nullptr ? "" : raw_name;
-    if (header.sh_type == SHT_SYMTAB) sections.symtab = section;
-    if (header.sh_type == SHT_DYNSYM) sections.dynsym = section;
-    if (header.sh_type == SHT_DYNAMIC) sections.dynamic = section;
+    if (!section.has_bytes()) continue;
+    if (section.type == SHT_SYMTAB) sections.symtab = &section;
+    if (section.type == SHT_DYNSYM) sections.dynsym = &section;
+    if (section.type == SHT_DYNAMIC) sections.dynamic = &section;
+    std::string_view name = section.name;
     if (name == ".debug_info" || name == ".zdebug_info") facts.has_debug_info = true;
     if (name == ".gnu_debuglink") facts.has_debug_link = true;
-    if (!name.starts_with(".debug_") && !name.starts_with(".zdebug_")) continue;
-    GElf_Chdr compressed;
-    if ((header.sh_flags & SHF_COMPRESSED) != 0 && gelf_getchdr(section, &compressed) != nullptr) {
-      sections.inflated_bytes += std::min(compressed.ch_size, kMaxInflatedBytes + 1);
-    } else if (name.starts_with(".zdebug_")) {
-      sections.inflated_bytes += std::min(header.sh_size * 8, kMaxInflatedBytes + 1);
-    }
+    if (name.starts_with(".debug_") || name.starts_with(".zdebug_"))
+      sections.inflated_bytes += inflated_bytes(file, section);
   }
   facts.has_symtab = sections.symtab != nullptr;
   facts.has_dynsym = sections.dynsym != nullptr;
@@ -99,60 +80,59 @@ void note_sanitizer(std::string_view name, std::set<std::string>& found) {
   }
 }
 
-void read_symbols(Elf* elf, Elf_Scn* section, std::set<std::string>& sanitizers,
+void read_symbols(ElfFile& file, const elf::Section* table, std::set<std::string>& sanitizers,
                   bool& debug_containers) {
-  GElf_Shdr header;
-  if (section == nullptr || gelf_getshdr(section, &header) == nullptr) return;
-  Elf_Data* data = elf_getdata(section, nullptr);
-  if (data == nullptr || header.sh_entsize == 0) return;
-  size_t count = std::min<uint64_t>(header.sh_size / header.sh_entsize, kMaxSymbols);
-  for (size_t i = 0; i < count; ++i) {
-    GElf_Sym symbol;
-    if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
-    const char* name = elf_strptr(elf, header.sh_link, symbol.st_name);
-    if (name == nullptr || name[0] != '_') continue;
-    // Allocators and frameworks refer to a sanitizer weakly, in case there is one.
-    bool weak_reference = symbol.st_shndx == SHN_UNDEF && GELF_ST_BIND(symbol.st_info) == STB_WEAK;
-    if (weak_reference) continue;
-    std::string_view text = name;
-    if (text.starts_with("__")) note_sanitizer(text, sanitizers);
-    if (text.starts_with("_ZN11__gnu_debug") || text.starts_with("_ZNK11__gnu_debug")) {
-      debug_containers = true;
-    }
-  }
+  if (table == nullptr) return;
+  file.for_each_symbol(
+      *table, kMaxSymbols, [&](const Elf64_Sym& symbol, const elf::SectionBytes& names) {
+        // Allocators and frameworks refer to a sanitizer weakly, in case there is one.
+        bool weak_reference =
+            symbol.st_shndx == SHN_UNDEF && ELF64_ST_BIND(symbol.st_info) == STB_WEAK;
+        if (weak_reference) return;
+        std::string_view text = names.view(symbol.st_name, kMaxNameBytes);
+        text = text.substr(0, text.find('\0'));
+        if (text.starts_with("__")) note_sanitizer(text, sanitizers);
+        if (text.starts_with("_ZN11__gnu_debug") || text.starts_with("_ZNK11__gnu_debug")) {
+          debug_containers = true;
+        }
+      });
 }
 
-void read_dynamic(Elf* elf, Sections& sections, std::set<std::string>& sanitizers) {
+struct DynamicEntry {
+  int64_t tag = DT_NULL;
+  uint64_t value = 0;
+};
+
+DynamicEntry read_dynamic_entry(const ElfFile& file, ByteReader& in) {
+  if (file.is_64_bit()) {
+    auto entry = in.fixed<Elf64_Dyn>();
+    return {entry.d_tag, entry.d_un.d_val};
+  }
+  auto entry = in.fixed<Elf32_Dyn>();
+  return {entry.d_tag, entry.d_un.d_val};
+}
+
+void read_dynamic(ElfFile& file, Sections& sections, std::set<std::string>& sanitizers) {
   constexpr size_t kMaxEntries = 10'000;
-  GElf_Shdr header;
-  if (sections.dynamic == nullptr || gelf_getshdr(sections.dynamic, &header) == nullptr) return;
-  Elf_Data* data = elf_getdata(sections.dynamic, nullptr);
-  if (data == nullptr || header.sh_entsize == 0) return;
-  size_t count = std::min<uint64_t>(header.sh_size / header.sh_entsize, kMaxEntries);
-  for (size_t i = 0; i < count; ++i) {
-    GElf_Dyn entry;
-    if (gelf_getdyn(data, static_cast<int>(i), &entry) == nullptr || entry.d_tag == DT_NULL) break;
-    if (entry.d_tag == DT_FLAGS_1) sections.has_pie_flag = (entry.d_un.d_val & DF_1_PIE) != 0;
-    if (entry.d_tag != DT_NEEDED) continue;
-    const char* name = elf_strptr(elf, header.sh_link, entry.d_un.d_val);
-    if (name != nullptr) note_sanitizer(name, sanitizers);
+  if (sections.dynamic == nullptr || sections.dynamic->link >= file.sections().size()) return;
+  elf::SectionBytes names = file.bytes(file.sections()[sections.dynamic->link]);
+  ByteReader in(file.bytes(*sections.dynamic).all());
+  for (size_t i = 0; i < kMaxEntries; ++i) {
+    DynamicEntry entry = read_dynamic_entry(file, in);
+    if (!in.ok() || entry.tag == DT_NULL) break;
+    if (entry.tag == DT_FLAGS_1) sections.has_pie_flag = (entry.value & DF_1_PIE) != 0;
+    if (entry.tag == DT_NEEDED) note_sanitizer(names.text(entry.value), sanitizers);
   }
 }
 
-Linkage linkage_of(Elf* elf, Sections& sections) {
-  GElf_Ehdr header;
-  if (gelf_getehdr(elf, &header) == nullptr) return Linkage::unknown;
-  size_t count = 0;
-  if (elf_getphdrnum(elf, &count) != 0) return Linkage::unknown;
-  for (size_t i = 0; i < std::min(count, kMaxSections); ++i) {
-    GElf_Phdr segment;
-    if (gelf_getphdr(elf, static_cast<int>(i), &segment) == nullptr) break;
-    if (segment.p_type == PT_INTERP) sections.has_interpreter = true;
+Linkage linkage_of(const ElfFile& file, Sections& sections) {
+  for (const elf::Segment& segment : file.segments()) {
+    if (segment.type == PT_INTERP) sections.has_interpreter = true;
   }
-  if (header.e_type == ET_EXEC) {
+  if (file.type() == ET_EXEC) {
     return sections.has_interpreter ? Linkage::position_dependent : Linkage::static_exe;
   }
-  if (header.e_type != ET_DYN) return Linkage::unknown;
+  if (file.type() != ET_DYN) return Linkage::unknown;
   if (sections.has_interpreter) return Linkage::pie;
   return sections.has_pie_flag ? Linkage::static_pie : Linkage::shared;
 }
@@ -197,38 +177,25 @@ class ProducerVotes {
   std::array<uint32_t, 3> optimisation_{}, frame_pointers_{};
 };
 
-void read_producers(Elf* elf, BinaryFacts& facts) {
-  DwarfHandle dwarf(dwarf_begin_elf(elf, DWARF_C_READ, nullptr), dwarf_end);
-  if (!dwarf) {
-    facts.limit = "the debug information cannot be read";
-    return;
-  }
+void read_producers(ElfFile& file, BinaryFacts& facts) {
   ProducerVotes votes;
-  Dwarf_CU* unit = nullptr;
-  uint32_t seen = 0;
-  Dwarf_Die die;
-  while (dwarf_get_units(dwarf.get(), unit, &unit, nullptr, nullptr, &die, nullptr) == 0) {
-    if (++seen > kMaxUnits) {
-      facts.limit = fmt::format("the first {} compilation units were read", kMaxUnits);
-      break;
-    }
-    Dwarf_Attribute attribute;
-    if (dwarf_attr(&die, DW_AT_producer, &attribute) == nullptr) continue;
-    const char* text = dwarf_formstring(&attribute);
-    if (text == nullptr) continue;
+  auto end = elf::for_each_producer(file, kMaxUnits, [&](std::string_view text) {
     Producer producer = parse_producer(text);
     if (!producer.assembler) votes.add(producer);
-  }
+  });
+  if (end == elf::ProducersEnd::unreadable) facts.limit = "the debug information cannot be read";
+  if (end == elf::ProducersEnd::too_many)
+    facts.limit = fmt::format("the first {} compilation units were read", kMaxUnits);
+  if (!file.refusal().empty()) facts.limit = file.refusal();
   votes.tell(facts);
 }
 
 Result<std::string> build_id_of_file(const std::string& path, struct stat& info) {
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.valid() || ::fstat(fd.get(), &info) != 0) return fail_errno("cannot open {}", path);
-  if (!S_ISREG(info.st_mode)) return fail("{} is no regular file", path);
-  elf_version(EV_CURRENT);
-  ElfHandle elf(elf_begin(fd.get(), ELF_C_READ, nullptr), elf_end);
-  return elf ? build_id_of(elf.get()) : "";
+  auto fd = open_regular(path);
+  if (!fd) return std::unexpected(fd.error());
+  if (::fstat(fd->get(), &info) != 0) return fail_errno("cannot open {}", path);
+  auto file = ElfFile::open(fd->get(), elf::Classes::both);
+  return file ? (*file)->build_id() : "";
 }
 
 }  // namespace
@@ -273,26 +240,24 @@ Result<BinaryFacts> read_binary_facts(int fd) {
   struct stat info {};
   if (::fstat(fd, &info) != 0) return fail_errno("cannot look at the program file");
   if (!S_ISREG(info.st_mode)) return fail("the program is no regular file");
-  elf_version(EV_CURRENT);
-  // Mapped, not read: debug sections of hundreds of megabytes are touched only where they are
-  // needed.
-  ElfHandle elf(elf_begin(fd, ELF_C_READ_MMAP, nullptr), elf_end);
-  if (!elf || elf_kind(elf.get()) != ELF_K_ELF) return fail("the program is no ELF file");
+  auto opened = ElfFile::open(fd, elf::Classes::both);
+  if (!opened) return fail("the program is no ELF file");
+  ElfFile& file = **opened;
 
   BinaryFacts facts;
-  facts.build_id = build_id_of(elf.get());
-  Sections sections = read_sections(elf.get(), facts);
+  facts.build_id = file.build_id();
+  Sections sections = read_sections(file, facts);
   std::set<std::string> sanitizers;
-  read_dynamic(elf.get(), sections, sanitizers);
-  facts.linkage = linkage_of(elf.get(), sections);
-  read_symbols(elf.get(), sections.dynsym, sanitizers, facts.debug_containers);
-  read_symbols(elf.get(), sections.symtab, sanitizers, facts.debug_containers);
+  read_dynamic(file, sections, sanitizers);
+  facts.linkage = linkage_of(file, sections);
+  read_symbols(file, sections.dynsym, sanitizers, facts.debug_containers);
+  read_symbols(file, sections.symtab, sanitizers, facts.debug_containers);
   facts.sanitizers.assign(sanitizers.begin(), sanitizers.end());
   if (!facts.has_debug_info) return facts;
   if (sections.inflated_bytes > kMaxInflatedBytes) {
     facts.limit = "the compressed debug information is too large to be read here";
   } else {
-    read_producers(elf.get(), facts);
+    read_producers(file, facts);
   }
   return facts;
 }

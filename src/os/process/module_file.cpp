@@ -3,139 +3,23 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
 
-#include <elf.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
+#include "elf/elf_file.h"
+#include "os/regular_file.h"
 #include "os/sandbox/credentials.h"
 
 namespace assay::os {
 namespace {
-
-constexpr uint64_t kMaxHeaders = 65535;
-constexpr uint64_t kMaxHeaderTableBytes = 4 << 20;
-constexpr uint64_t kMaxNoteBytes = 1 << 20;
-constexpr uint64_t kMaxBuildIdBytes = 64;
-
-// Up to `size` bytes at `offset`; shorter when the source ends before.
-using ReadAt = std::function<std::string(uint64_t offset, uint64_t size)>;
-
-std::string read_fd(int fd, uint64_t offset, uint64_t size) {
-  std::string bytes(size, '\0');
-  size_t got = 0;
-  while (got < size && offset + got <= INT64_MAX) {
-    ssize_t n = ::pread(fd, bytes.data() + got, size - got, static_cast<off_t>(offset + got));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    got += static_cast<size_t>(n);
-  }
-  bytes.resize(got);
-  return bytes;
-}
-
-template <class T>
-bool copy_at(const std::string& bytes, uint64_t offset, T& out) {
-  if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return false;
-  std::memcpy(&out, bytes.data() + offset, sizeof(T));
-  return true;
-}
-
-std::string to_hex(std::string_view bytes) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string out;
-  for (unsigned char c : bytes) {
-    out += kDigits[c >> 4];
-    out += kDigits[c & 15];
-  }
-  return out;
-}
-
-uint64_t align_up(uint64_t value, uint64_t align) {
-  return (value + align - 1) & ~(align - 1);
-}
-
-std::string build_id_in_notes(const std::string& notes, uint64_t align) {
-  align = align == 8 ? 8 : 4;
-  uint64_t at = 0;
-  Elf64_Nhdr note;  // the same three words in ELF32
-  while (copy_at(notes, at, note)) {
-    uint64_t name = at + sizeof(note);
-    uint64_t desc = align_up(name + note.n_namesz, align);
-    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && name + 4 <= notes.size() &&
-        std::memcmp(notes.data() + name, "GNU", 4) == 0) {
-      if (note.n_descsz == 0 || note.n_descsz > kMaxBuildIdBytes) return "";
-      if (desc > notes.size() || notes.size() - desc < note.n_descsz) return "";
-      return to_hex(std::string_view(notes).substr(desc, note.n_descsz));
-    }
-    at = align_up(desc + note.n_descsz, align);
-  }
-  return "";
-}
-
-// The types of one ELF class, so that one walk serves both.
-struct Class64 {
-  using Ehdr = Elf64_Ehdr;
-  using Phdr = Elf64_Phdr;
-  using Shdr = Elf64_Shdr;
-};
-struct Class32 {
-  using Ehdr = Elf32_Ehdr;
-  using Phdr = Elf32_Phdr;
-  using Shdr = Elf32_Shdr;
-};
-
-// Sections come first: a separate debug file keeps its note section, but its program headers point
-// to bytes it no longer has. Files stripped of sections have the program headers alone.
-template <class Class>
-std::string find_build_id(const ReadAt& read) {
-  typename Class::Ehdr header;
-  if (!copy_at(read(0, sizeof(header)), 0, header)) return "";
-  auto read_notes = [&](uint64_t offset, uint64_t size, uint64_t align) {
-    return build_id_in_notes(read(offset, std::min<uint64_t>(size, kMaxNoteBytes)), align);
-  };
-  if (header.e_shentsize == sizeof(typename Class::Shdr) && header.e_shoff != 0) {
-    uint64_t count = std::min<uint64_t>(header.e_shnum, kMaxHeaders);
-    std::string table =
-        read(header.e_shoff, std::min(count * sizeof(typename Class::Shdr), kMaxHeaderTableBytes));
-    typename Class::Shdr section;
-    for (uint64_t i = 0; i < count && copy_at(table, i * sizeof(section), section); ++i) {
-      if (section.sh_type != SHT_NOTE) continue;
-      if (auto id = read_notes(section.sh_offset, section.sh_size, section.sh_addralign);
-          !id.empty())
-        return id;
-    }
-  }
-  if (header.e_phentsize == sizeof(typename Class::Phdr) && header.e_phoff != 0) {
-    uint64_t count = std::min<uint64_t>(header.e_phnum, kMaxHeaders);
-    std::string table =
-        read(header.e_phoff, std::min(count * sizeof(typename Class::Phdr), kMaxHeaderTableBytes));
-    typename Class::Phdr segment;
-    for (uint64_t i = 0; i < count && copy_at(table, i * sizeof(segment), segment); ++i) {
-      if (segment.p_type != PT_NOTE) continue;
-      if (auto id = read_notes(segment.p_offset, segment.p_filesz, segment.p_align); !id.empty())
-        return id;
-    }
-  }
-  return "";
-}
-
-Result<std::string> build_id_of(const ReadAt& read) {
-  std::string ident = read(0, EI_NIDENT);
-  if (ident.size() < EI_NIDENT || std::memcmp(ident.data(), ELFMAG, SELFMAG) != 0)
-    return fail("not an ELF file");
-  if (ident[EI_DATA] != ELFDATA2LSB) return fail("an ELF file of the other byte order");
-  if (ident[EI_CLASS] == ELFCLASS64) return find_build_id<Class64>(read);
-  if (ident[EI_CLASS] == ELFCLASS32) return find_build_id<Class32>(read);
-  return fail("an ELF file of unknown class");
-}
 
 // One line of /proc/PID/maps that has a file.
 struct MapsLine {
@@ -207,24 +91,6 @@ std::optional<MapsLine> find_mapping(pid_t pid, uint64_t start, std::string_view
   return found;
 }
 
-constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-
-// Opens what a path led to. The descriptor so far only names it: opening a FIFO or a device can act on it, so the type
-// is looked at first.
-Result<UniqueFd> regular_file(UniqueFd named, const std::string& path) {
-  if (!named.valid()) return fail_errno("cannot open {}", path);
-  struct stat st {};
-  if (::fstat(named.get(), &st) != 0) return fail_errno("cannot stat {}", path);
-  if (!S_ISREG(st.st_mode)) return fail("{} is not a regular file", path);
-  UniqueFd fd(::open(fmt::format("/proc/self/fd/{}", named.get()).c_str(), kOpenFlags));
-  if (!fd.valid()) return fail_errno("cannot open {}", path);
-  return fd;
-}
-
-UniqueFd name_of(const std::string& path) {
-  return UniqueFd(::open(path.c_str(), O_PATH | O_CLOEXEC));
-}
-
 // Runs `open` with the rights of process `pid`; 0: with those of the caller. Of a process that has ended the user is not
 // known any more: then only what everyone may read is opened.
 template <class Open>
@@ -264,7 +130,7 @@ Result<ModuleFile> accept(Result<UniqueFd> fd, const std::string& path, const Wa
 
 Result<UniqueFd> open_on_host(pid_t pid, const std::string& path) {
   if (path.empty() || path[0] != '/') return fail("not an absolute path: {}", path);
-  return with_rights_of(pid, path, [&] { return regular_file(name_of(path), path); });
+  return with_rights_of(pid, path, [&] { return open_regular(path); });
 }
 
 Result<UniqueFd> open_in_root(pid_t pid, const std::string& path) {
@@ -280,12 +146,14 @@ Result<UniqueFd> open_in_root(pid_t pid, const std::string& path) {
     how.flags = O_PATH | O_CLOEXEC;
     how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
     long named = ::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof(how));
-    return regular_file(UniqueFd(static_cast<int>(named)), shown);
+    return open_regular(UniqueFd(static_cast<int>(named)), shown);
   });
 }
 
 Result<std::string> read_build_id(int fd) {
-  return build_id_of([fd](uint64_t offset, uint64_t size) { return read_fd(fd, offset, size); });
+  auto file = elf::ElfFile::open(fd, elf::Classes::both);
+  if (!file) return std::unexpected(file.error());
+  return (*file)->build_id();
 }
 
 Result<ModuleFile> open_module_file(pid_t pid, uint64_t start, uint64_t end,
@@ -313,8 +181,7 @@ Result<ModuleFile> open_module_file(pid_t pid, uint64_t start, uint64_t end,
     return std::nullopt;
   };
   for (const auto& link : links) {
-    auto fd = regular_file(name_of(link), link);
-    if (auto file = try_one(std::move(fd), link, true)) return std::move(*file);
+    if (auto file = try_one(open_regular(link), link, true)) return std::move(*file);
   }
   std::string in_root = fmt::format("/proc/{}/root{}", pid, clean);
   if (auto file = try_one(open_in_root(pid, clean), in_root, false)) return std::move(*file);
@@ -340,10 +207,7 @@ const VdsoImage& vdso_image() {
       if (!parsed || parsed->start != base) continue;
       out.bytes.assign(reinterpret_cast<const char*>(base), parsed->end - parsed->start);
     }
-    auto id = build_id_of([&](uint64_t offset, uint64_t size) {
-      return offset < out.bytes.size() ? out.bytes.substr(offset, size) : std::string();
-    });
-    if (id) out.build_id = *id;
+    if (auto file = elf::ElfFile::open_memory(out.bytes)) out.build_id = (*file)->build_id();
     return out;
   }();
   return image;

@@ -1,6 +1,6 @@
 #include "os/process/touch_pages.h"
 
-#include <sys/uio.h>
+#include "os/process/target_memory.h"
 
 namespace assay::os {
 
@@ -10,9 +10,7 @@ void touch_pages(pid_t pid, uint64_t begin, uint64_t end) {
   uint64_t page = begin / kPage * kPage;
   for (int i = 0; i < kMostPages && page < end; ++i, page += kPage) {
     char byte = 0;
-    iovec local{&byte, 1};
-    iovec remote{reinterpret_cast<void*>(page), 1};
-    if (process_vm_readv(pid, &local, 1, &remote, 1, 0) != 1) return;
+    if (!read_target_whole(pid, page, &byte, 1)) return;
   }
 }
 

@@ -78,23 +78,23 @@ Result<RawBlock> open_raw(std::span<const uint8_t> raw, uint8_t kind, size_t few
   // Every row has at least one byte in some column, so a small blob cannot claim many rows.
   if (rows > kMaxBlockRows || rows > raw.size()) return fail("its row count is impossible");
   block.rows = static_cast<size_t>(rows);
-  block.base = in.signed_varint();
+  block.base = signed_varint(in);
   uint64_t columns = in.varint();
-  if (in.bad() || columns < fewest_columns || columns > kMaxColumns) {
+  if (!in.ok() || columns < fewest_columns || columns > kMaxColumns) {
     return fail("its column count is impossible");
   }
   block.column_count = static_cast<size_t>(columns);
   std::array<uint64_t, kMaxColumns> sizes{};
   for (size_t i = 0; i < columns; ++i) sizes[i] = in.varint();
   for (size_t i = 0; i < columns; ++i) {
-    std::span<const uint8_t> bytes = in.take(sizes[i]);
+    std::span<const uint8_t> bytes = in.octets(sizes[i]);
     bool per_row = i < known_columns && (per_row_columns >> i & 1);
     if (per_row && !block.columns[i].start(bytes, block.rows)) {
       return fail("column {} does not have one number a row", i);
     }
     if (!per_row) block.lists[i] = ByteReader(bytes);
   }
-  if (in.bad() || in.remaining() != 0) return fail("its columns do not fill it");
+  if (!in.ok() || in.left() != 0) return fail("its columns do not fill it");
   return block;
 }
 
@@ -106,7 +106,7 @@ class ThreadRuns {
   bool next() {
     bool begins = left_ == 0;
     if (begins) {
-      thread_ += static_cast<uint64_t>(column_.signed_varint());
+      thread_ += static_cast<uint64_t>(signed_varint(column_));
       left_ = column_.varint();
       bad_ = bad_ || thread_ > UINT32_MAX || left_ == 0;
       if (left_ == 0) left_ = 1;
@@ -115,8 +115,8 @@ class ThreadRuns {
     return begins;
   }
   model::ThreadId thread() const { return {static_cast<uint32_t>(thread_)}; }
-  bool bad() const { return bad_ || column_.bad(); }
-  bool at_end() const { return left_ == 0 && column_.remaining() == 0; }
+  bool bad() const { return bad_ || !column_.ok(); }
+  bool at_end() const { return left_ == 0 && column_.left() == 0; }
 
  private:
   ByteReader column_;
@@ -142,9 +142,9 @@ struct Object {
 
 Result<std::vector<model::StackId>> read_stacks(ByteReader column) {
   std::vector<model::StackId> stacks;
-  while (column.remaining() != 0) {
+  while (column.left() != 0) {
     uint64_t stack = column.varint();
-    if (column.bad() || stack > UINT32_MAX) return fail("its stacks are damaged");
+    if (!column.ok() || stack > UINT32_MAX) return fail("its stacks are damaged");
     stacks.push_back({static_cast<uint32_t>(stack)});
   }
   return stacks;
@@ -152,9 +152,9 @@ Result<std::vector<model::StackId>> read_stacks(ByteReader column) {
 
 Result<std::vector<Shape>> read_shapes(ByteReader column) {
   std::vector<Shape> shapes;
-  while (column.remaining() != 0) {
+  while (column.left() != 0) {
     uint64_t stack = column.varint(), flags = column.varint(), syscall = column.varint();
-    if (column.bad() || stack > UINT32_MAX || flags > UINT16_MAX || syscall > UINT16_MAX) {
+    if (!column.ok() || stack > UINT32_MAX || flags > UINT16_MAX || syscall > UINT16_MAX) {
       return fail("its dictionary of wait shapes is damaged");
     }
     shapes.push_back({{static_cast<uint32_t>(stack)},
@@ -166,9 +166,9 @@ Result<std::vector<Shape>> read_shapes(ByteReader column) {
 
 Result<std::vector<Object>> read_objects(ByteReader column) {
   std::vector<Object> objects;
-  while (column.remaining() != 0) {
+  while (column.left() != 0) {
     uint64_t fd_kind = column.varint(), arg = column.varint();
-    if (column.bad() || fd_kind > static_cast<uint64_t>(model::kLastFdKind)) {
+    if (!column.ok() || fd_kind > static_cast<uint64_t>(model::kLastFdKind)) {
       return fail("its dictionary of wait objects is damaged");
     }
     objects.push_back({static_cast<model::FdKind>(fd_kind), arg});

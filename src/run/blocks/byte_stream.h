@@ -2,8 +2,7 @@
 //
 // A column of varints is stored in planes: the first bytes of all its numbers, then the second
 // bytes of those that have one, and so on. A plane's bytes are alike, which is what zstd needs.
-// ByteReader never reads past its end: a malformed varint or a short buffer sets bad() and yields
-// 0, so that a decoder may check once per row. Header-only because it is the codec's inner loop.
+// Plain numbers are read by base/byte_reader.h. Header-only because it is the codec's inner loop.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +11,8 @@
 #include <cstdint>
 #include <span>
 #include <vector>
+
+#include "base/byte_reader.h"
 
 namespace assay::run {
 
@@ -79,46 +80,9 @@ class ByteWriter {
   size_t size_ = 0;
 };
 
-class ByteReader {
- public:
-  ByteReader() = default;
-  explicit ByteReader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
-
-  uint64_t varint() {
-    uint64_t value = 0;
-    for (int shift = 0; shift < 64; shift += 7) {
-      if (position_ == bytes_.size()) break;
-      uint64_t byte = bytes_[position_++];
-      if (shift == 63 && byte > 1) break;  // would not fit 64 bits
-      value |= (byte & 0x7f) << shift;
-      if (byte < 0x80) return value;
-    }
-    bad_ = true;
-    return 0;
-  }
-  int64_t signed_varint() { return unzigzag(varint()); }
-  uint8_t byte() {
-    if (position_ < bytes_.size()) return bytes_[position_++];
-    bad_ = true;
-    return 0;
-  }
-  std::span<const uint8_t> take(uint64_t count) {
-    if (count > remaining()) {
-      bad_ = true;
-      return {};
-    }
-    auto part = bytes_.subspan(position_, static_cast<size_t>(count));
-    position_ += static_cast<size_t>(count);
-    return part;
-  }
-  size_t remaining() const { return bytes_.size() - position_; }
-  bool bad() const { return bad_; }
-
- private:
-  std::span<const uint8_t> bytes_;
-  size_t position_ = 0;
-  bool bad_ = false;
-};
+inline int64_t signed_varint(ByteReader& in) {
+  return unzigzag(in.varint());
+}
 
 // A column in planes. start() proves that it holds exactly `count` numbers; next() may then be
 // called that often, and checks nothing.

@@ -116,7 +116,7 @@ std::unique_ptr<DwarfUnit> DwarfFile::split_unit(uint64_t dwo_id, const DwarfUni
 // of each section (DWARF 5, 7.3.5; GNU's version 2 differs in the numbers of the sections).
 bool DwarfFile::narrow_to_package_unit(uint64_t dwo_id, DwarfSections& sections) {
   SectionBytes index = file_.bytes(".debug_cu_index");
-  ByteCursor cursor(index.all());
+  ByteReader cursor(index.all());
   uint32_t version = cursor.u32() & 0xffff;
   uint64_t columns = cursor.u32();
   uint64_t rows = cursor.u32();
@@ -126,9 +126,9 @@ bool DwarfFile::narrow_to_package_unit(uint64_t dwo_id, DwarfSections& sections)
   uint64_t ids = cursor.offset();
   uint64_t row = 0;
   for (uint64_t slot = 0; slot < slots && row == 0; ++slot) {
-    ByteCursor id(index.all(), ids + slot * 8);
+    ByteReader id(index.all(), ids + slot * 8);
     if (id.u64() != dwo_id) continue;
-    ByteCursor number(index.all(), ids + slots * 8 + slot * 4);
+    ByteReader number(index.all(), ids + slots * 8 + slot * 4);
     row = number.u32();
   }
   if (row == 0 || row > rows) return false;
@@ -136,9 +136,9 @@ bool DwarfFile::narrow_to_package_unit(uint64_t dwo_id, DwarfSections& sections)
   uint64_t offsets = names + columns * 4 + (row - 1) * columns * 4;
   uint64_t sizes = offsets + rows * columns * 4;
   for (uint64_t column = 0; column < columns; ++column) {
-    uint32_t name = ByteCursor(index.all(), names + column * 4).u32();
-    uint64_t offset = ByteCursor(index.all(), offsets + column * 4).u32();
-    uint64_t size = ByteCursor(index.all(), sizes + column * 4).u32();
+    uint32_t name = ByteReader(index.all(), names + column * 4).u32();
+    uint64_t offset = ByteReader(index.all(), offsets + column * 4).u32();
+    uint64_t size = ByteReader(index.all(), sizes + column * 4).u32();
     SectionBytes* part = nullptr;
     if (name == 1) part = &sections.info;
     if (name == 3) part = &sections.abbrev;

@@ -13,10 +13,14 @@
 #include <string>
 #include <vector>
 
+#include "elf/elf_file.h"
 #include "symbol/dwarf/dwarf_unit.h"
-#include "symbol/elf/elf_file.h"
 
 namespace assay::symbol {
+
+using elf::ByteSource;
+using elf::ElfFile;
+using elf::SectionBytes;
 
 class DwarfFile {
  public:

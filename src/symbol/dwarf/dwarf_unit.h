@@ -12,41 +12,24 @@
 #include <string_view>
 #include <vector>
 
-#include "symbol/elf/byte_cursor.h"
-#include "symbol/elf/byte_source.h"
-#include "symbol/dwarf/abbrev.h"
+#include "base/byte_reader.h"
+#include "elf/abbrev.h"
+#include "elf/byte_source.h"
+#include "elf/unit_entry.h"
 
 namespace assay::symbol {
+
+using elf::Abbrev;
+using elf::AbbrevTable;
+using elf::AttrShape;
+using elf::AttrValue;
+using elf::SectionBytes;
+using elf::UnitHeader;
 
 class DwarfFile;
 
 struct DwarfSections {
   SectionBytes info, abbrev, str, line, line_str, ranges, rnglists, addr, str_offsets;
-};
-
-struct UnitHeader {
-  uint64_t offset = 0;  // in .debug_info
-  uint64_t end = 0;     // offset of the next unit
-  uint64_t first_die = 0;
-  uint64_t abbrev_offset = 0;
-  uint64_t dwo_id = 0;
-  uint16_t version = 0;
-  uint8_t type = 0;  // DW_UT_*; 0 before DWARF 5
-  uint8_t address_size = 8;
-  bool is_64 = false;  // the 64-bit DWARF format
-
-  unsigned offset_size() const { return is_64 ? 8 : 4; }
-};
-
-// The header at `offset` of .debug_info; nothing when malformed, which ends the section.
-std::optional<UnitHeader> read_unit_header(const SectionBytes& info, uint64_t offset);
-
-struct AttrValue {
-  uint16_t form = 0;         // 0: absent
-  uint64_t value = 0;        // number, offset, index or address
-  std::string_view inlined;  // DW_FORM_string's text
-
-  explicit operator bool() const { return form != 0; }
 };
 
 struct PcRange {
@@ -80,13 +63,13 @@ class DwarfUnit {
   bool is_c_family() const;  // C and C++: functions with code never stand inside a type
 
   // A cursor over the unit whose offsets count from the unit's start.
-  ByteCursor cursor(uint64_t unit_offset) const;
+  ByteReader cursor(uint64_t unit_offset) const;
   // Reads the attributes of the entry that the cursor stands in.
-  void read(ByteCursor& cursor, const Abbrev& abbrev, DieInfo& out) const {
+  void read(ByteReader& cursor, const Abbrev& abbrev, DieInfo& out) const {
     read(cursor, abbrev, abbrevs(), out);
   }
   // As read(), keeping only DW_AT_sibling: all that is needed to pass over an entry's children.
-  AttrValue read_sibling(ByteCursor& cursor, const Abbrev& abbrev) const;
+  AttrValue read_sibling(ByteReader& cursor, const Abbrev& abbrev) const;
 
   std::string_view text(const AttrValue& value) const;
   std::optional<uint64_t> address(const AttrValue& value) const;
@@ -95,8 +78,7 @@ class DwarfUnit {
   uint64_t low_pc() const { return low_pc_; }
 
  private:
-  void read(ByteCursor& cursor, const Abbrev& abbrev, const AbbrevTable& table, DieInfo& out) const;
-  AttrValue read_value(ByteCursor& cursor, const AttrShape& shape) const;
+  void read(ByteReader& cursor, const Abbrev& abbrev, const AbbrevTable& table, DieInfo& out) const;
   void read_bases();
   std::optional<uint64_t> indexed_address(uint64_t index) const;
   void read_ranges_v4(uint64_t offset, std::vector<PcRange>& out, size_t limit) const;

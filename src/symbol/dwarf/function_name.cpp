@@ -46,7 +46,7 @@ DiePlace follow(DwarfUnit& from, const AttrValue& reference) {
 }
 
 bool read_die(const DiePlace& place, DieInfo& out) {
-  ByteCursor cursor = place.unit->cursor(place.offset);
+  ByteReader cursor = place.unit->cursor(place.offset);
   const Abbrev* abbrev = place.unit->abbrevs().find(cursor.uleb());
   if (abbrev == nullptr || !cursor.ok()) return false;
   place.unit->read(cursor, *abbrev, out);
@@ -61,7 +61,7 @@ struct ScopeEntry {
   AttrValue sibling;
 };
 
-ScopeEntry read_scope_entry(DwarfUnit& unit, ByteCursor& cursor, const Abbrev& abbrev) {
+ScopeEntry read_scope_entry(DwarfUnit& unit, ByteReader& cursor, const Abbrev& abbrev) {
   ScopeEntry out;
   DieInfo die;
   switch (abbrev.tag) {
@@ -141,7 +141,7 @@ const FunctionNamer::Scopes& FunctionNamer::scopes_of(DwarfUnit& unit) {
     return scopes;
   }
   const char* separator = language == DW_LANG_D ? "." : "::";
-  ByteCursor cursor = unit.cursor(unit.header().first_die - unit.header().offset);
+  ByteReader cursor = unit.cursor(unit.header().first_die - unit.header().offset);
   std::vector<size_t> levels;  // lengths of the scope outside each open entry
   std::string scope;
   size_t bytes = 0;

@@ -27,14 +27,14 @@ class Reader {
       : sections_(sections), comp_dir_(comp_dir), keep_(keep) {}
 
   bool read_header(uint64_t offset) {
-    ByteCursor length(sections_.line.view(offset, 12));
+    ByteReader length(sections_.line.view(offset, 12));
     uint64_t size = length.u32();
     is_64_ = size == 0xffffffff;
     if (is_64_) size = length.u64();
     uint64_t begin = offset + length.offset();
     if (!length.ok() || begin > sections_.line.size || size > sections_.line.size - begin)
       return false;
-    cursor_ = ByteCursor(sections_.line.view(begin, size));
+    cursor_ = ByteReader(sections_.line.view(begin, size));
     version_ = cursor_.u16();
     if (version_ < 2 || version_ > 5) return false;
     if (version_ >= 5) {
@@ -203,7 +203,7 @@ class Reader {
   const DwarfSections& sections_;
   std::string_view comp_dir_;
   const std::function<bool(uint64_t)>& keep_;
-  ByteCursor cursor_;
+  ByteReader cursor_;
   bool is_64_ = false;
   uint16_t version_ = 0;
   uint8_t address_size_ = 8, min_instruction_ = 1, line_range_ = 1, opcode_base_ = 0;
@@ -240,7 +240,7 @@ void Reader::run(std::vector<LineRow>& rows) {
 void Reader::extended(std::vector<LineRow>& rows) {
   uint64_t size = cursor_.uleb();
   uint64_t end = cursor_.offset() + size;
-  if (size == 0 || size > cursor_.remaining()) return cursor_.fail();
+  if (size == 0 || size > cursor_.left()) return cursor_.fail();
   switch (cursor_.u8()) {
     case DW_LNE_end_sequence:
       emit(rows, true);

@@ -75,7 +75,7 @@ class Builder {
   }
 
   void walk();
-  uint32_t enter(ByteCursor& cursor, const Abbrev& abbrev, uint64_t die_offset, uint32_t parent,
+  uint32_t enter(ByteReader& cursor, const Abbrev& abbrev, uint64_t die_offset, uint32_t parent,
                  AttrValue& sibling);
   uint32_t add_function(const DieInfo& die, uint64_t die_offset, bool inlined);
   uint32_t name_index(uint64_t die_offset, const DieInfo& die, uint32_t& declared_line);
@@ -94,7 +94,7 @@ class Builder {
 };
 
 void Builder::walk() {
-  ByteCursor cursor = unit_.cursor(unit_.header().first_die - unit_.header().offset);
+  ByteReader cursor = unit_.cursor(unit_.header().first_die - unit_.header().offset);
   struct Level {
     uint32_t context;  // the node that children belong to, kNoFunction or kIgnored
     uint32_t node;     // the node this level closes, or kNoFunction
@@ -140,7 +140,7 @@ void Builder::walk() {
 }
 
 // Reads one entry's attributes and returns the context of its children.
-uint32_t Builder::enter(ByteCursor& cursor, const Abbrev& abbrev, uint64_t die_offset,
+uint32_t Builder::enter(ByteReader& cursor, const Abbrev& abbrev, uint64_t die_offset,
                         uint32_t parent, AttrValue& sibling) {
   switch (abbrev.tag) {
     case DW_TAG_subprogram:

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <zstd.h>
 
-#include "symbol/elf/byte_cursor.h"
+#include "base/byte_reader.h"
 
 namespace assay::symbol {
 namespace {
@@ -42,9 +42,9 @@ void append_array(std::string& out, const std::vector<T>& values) {
 }
 
 template <class T>
-bool read_array(ByteCursor& cursor, std::vector<T>& out) {
+bool read_array(ByteReader& cursor, std::vector<T>& out) {
   uint64_t count = cursor.u64();
-  if (!cursor.ok() || count > cursor.remaining() / sizeof(T)) return false;
+  if (!cursor.ok() || count > cursor.left() / sizeof(T)) return false;
   std::string_view bytes = cursor.bytes(count * sizeof(T));
   out.resize(count);
   if (count > 0) std::memcpy(out.data(), bytes.data(), bytes.size());
@@ -112,13 +112,13 @@ std::string encode_unit_table(const UnitTable& table) {
 }
 
 std::optional<UnitTable> decode_unit_table(std::string_view bytes) {
-  ByteCursor cursor(bytes);
+  ByteReader cursor(bytes);
   UnitTable out;
   bool ok = read_array(cursor, out.rows) && read_array(cursor, out.spans) &&
             read_array(cursor, out.nodes) && read_array(cursor, out.ranges) &&
             read_array(cursor, out.names) && read_array(cursor, out.files);
   if (!ok) return std::nullopt;
-  out.pool = cursor.bytes(cursor.remaining());
+  out.pool = cursor.bytes(cursor.left());
   if (!out.check()) return std::nullopt;
   return out;
 }
@@ -204,7 +204,7 @@ void UnitCache::add(uint64_t key, std::string_view bytes) {
 std::optional<std::vector<UnitRange>> UnitCache::index() {
   auto bytes = load(kIndexKey);
   if (!bytes) return std::nullopt;
-  ByteCursor cursor(*bytes);
+  ByteReader cursor(*bytes);
   std::vector<UnitRange> out;
   if (!read_array(cursor, out)) return std::nullopt;
   return out;

@@ -13,11 +13,15 @@
 
 #include <sys/types.h>
 
-#include "symbol/elf/elf_file.h"
+#include "elf/elf_file.h"
 
 namespace assay::symbol {
 
 class FileAccess;
+using elf::ByteSource;
+using elf::DebugLink;
+using elf::ElfFile;
+using elf::SectionBytes;
 
 struct FoundFile {
   std::unique_ptr<ElfFile> file;  // null: none

@@ -4,12 +4,12 @@
 
 #include <fmt/format.h>
 
-#include "symbol/elf/debug_files.h"
+#include "elf/decompress.h"
 #include "symbol/dwarf/debug_info.h"
-#include "symbol/elf/decompress.h"
+#include "symbol/elf/debug_files.h"
 #include "symbol/elf/function_ranges.h"
-#include "symbol/name_source.h"
 #include "symbol/elf/symbol_table.h"
+#include "symbol/name_source.h"
 
 namespace assay::symbol {
 namespace {
@@ -96,6 +96,7 @@ class ElfNames final : public NameSource {
     parse();
     ModuleStatus out = status_;
     if (out.problem.empty()) out.problem = files_.problem();
+    if (out.problem.empty() && file_) out.problem = file_->refusal();
     return out;
   }
 
@@ -191,7 +192,7 @@ class ElfNames final : public NameSource {
   void open_mini_debug() {
     SectionBytes section = file_->bytes(".gnu_debugdata");
     if (!section) return;
-    auto bytes = inflate_xz(section.all(), kMaxMiniDebugBytes);
+    auto bytes = elf::inflate_xz(section.all(), kMaxMiniDebugBytes);
     if (!bytes) {
       status_.problem = bytes.error().what;
       return;

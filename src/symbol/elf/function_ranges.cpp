@@ -5,7 +5,7 @@
 
 #include <elf.h>
 
-#include "symbol/elf/byte_cursor.h"
+#include "base/byte_reader.h"
 
 namespace assay::symbol {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 constexpr uint8_t kFormatMask = 0x0f, kBaseMask = 0x70, kPcRelative = 0x10;
 
 // A pointer of `encoding`; nothing for forms that no x86-64 compiler emits here.
-std::optional<uint64_t> read_pointer(ByteCursor& cursor, uint8_t encoding,
+std::optional<uint64_t> read_pointer(ByteReader& cursor, uint8_t encoding,
                                      uint64_t section_address) {
   uint64_t here = section_address + cursor.offset();
   uint64_t value = 0;
@@ -57,7 +57,7 @@ std::optional<uint64_t> read_pointer(ByteCursor& cursor, uint8_t encoding,
 }
 
 // The encoding of code addresses in a CIE's FDEs.
-uint8_t pointer_encoding(ByteCursor cursor) {
+uint8_t pointer_encoding(ByteReader cursor) {
   uint8_t version = cursor.u8();
   std::string_view augmentation = cursor.text();
   if (!augmentation.starts_with("z")) return 0;
@@ -85,7 +85,7 @@ uint8_t pointer_encoding(ByteCursor cursor) {
 std::optional<uint64_t> eh_frame_from_header(ElfFile& file) {
   for (const auto& segment : file.segments()) {
     if (segment.type != PT_GNU_EH_FRAME) continue;
-    ByteCursor cursor(file.source().view(segment.offset, 64));
+    ByteReader cursor(file.source().view(segment.offset, 64));
     cursor.u8();
     uint8_t encoding = cursor.u8();
     cursor.skip(2);
@@ -115,24 +115,24 @@ FunctionRanges::FunctionRanges(ElfFile& file) {
 
 void FunctionRanges::read(std::string_view bytes, uint64_t address) {
   std::unordered_map<uint64_t, uint8_t> encodings;  // by CIE offset
-  ByteCursor cursor(bytes);
-  while (cursor.remaining() >= 4) {
+  ByteReader cursor(bytes);
+  while (cursor.left() >= 4) {
     uint64_t length = cursor.u32();
     if (length == 0) break;
     if (length == 0xffffffff) length = cursor.u64();
     uint64_t body = cursor.offset();
-    if (!cursor.ok() || length > cursor.remaining() || length < 4) break;
+    if (!cursor.ok() || length > cursor.left() || length < 4) break;
     uint32_t back = cursor.u32();  // 0: a CIE; else the distance back to this FDE's CIE
     if (back != 0 && back <= body) {
       uint64_t cie = body - back;
       auto [it, fresh] = encodings.try_emplace(cie, uint8_t{0});
       if (fresh) {
-        ByteCursor at(bytes, cie);
+        ByteReader at(bytes, cie);
         if (at.u32() == 0xffffffff) at.skip(8);
         at.skip(4);
         it->second = pointer_encoding(at);
       }
-      ByteCursor fde(bytes.substr(0, body + length), cursor.offset());
+      ByteReader fde(bytes.substr(0, body + length), cursor.offset());
       auto start = read_pointer(fde, it->second, address);
       auto size = read_pointer(fde, it->second & kFormatMask, address);
       if (start && size && *size > 0 && *start <= UINT64_MAX - *size) {

@@ -9,9 +9,13 @@
 #include <optional>
 #include <vector>
 
-#include "symbol/elf/elf_file.h"
+#include "elf/elf_file.h"
 
 namespace assay::symbol {
+
+using elf::ByteSource;
+using elf::ElfFile;
+using elf::SectionBytes;
 
 struct FunctionRange {
   uint64_t start = 0;

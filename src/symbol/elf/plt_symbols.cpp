@@ -4,7 +4,7 @@
 
 #include <elf.h>
 
-#include "symbol/elf/byte_cursor.h"
+#include "base/byte_reader.h"
 #include "symbol/elf/symbol_table.h"
 
 namespace assay::symbol {
@@ -17,18 +17,18 @@ constexpr uint64_t kMaxPltBytes = 16 << 20;
 std::map<uint64_t, std::string_view> slot_names(ElfFile& file) {
   std::map<uint64_t, std::string_view> out;
   const auto& sections = file.sections();
-  const ElfSection* symbols = file.find(".dynsym");
+  const elf::Section* symbols = file.find(".dynsym");
   if (symbols == nullptr || symbols->link >= sections.size()) return out;
   SectionBytes table = file.bytes(*symbols);
   SectionBytes names = file.bytes(sections[symbols->link]);
   for (const char* name : {".rela.plt", ".rela.dyn"}) {
     SectionBytes relocations = file.bytes(name);
-    ByteCursor cursor(relocations.all());
-    while (cursor.remaining() >= sizeof(Elf64_Rela)) {
+    ByteReader cursor(relocations.all());
+    while (cursor.left() >= sizeof(Elf64_Rela)) {
       auto raw = cursor.fixed<Elf64_Rela>();
       uint64_t type = ELF64_R_TYPE(raw.r_info);
       if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) continue;
-      ByteCursor entry(table.view(ELF64_R_SYM(raw.r_info) * sizeof(Elf64_Sym), sizeof(Elf64_Sym)));
+      ByteReader entry(table.view(ELF64_R_SYM(raw.r_info) * sizeof(Elf64_Sym), sizeof(Elf64_Sym)));
       auto symbol = entry.fixed<Elf64_Sym>();
       if (entry.ok() && symbol.st_name != 0) out[raw.r_offset] = names.text(symbol.st_name);
     }
@@ -41,7 +41,7 @@ uint64_t stub_slot(std::string_view stub, uint64_t address) {
   size_t at = stub.starts_with("\xf3\x0f\x1e\xfa") ? 4 : 0;
   if (at < stub.size() && stub[at] == '\xf2') ++at;
   if (!stub.substr(at).starts_with("\xff\x25")) return 0;
-  ByteCursor cursor(stub, at + 2);
+  ByteReader cursor(stub, at + 2);
   auto displacement = cursor.fixed<int32_t>();
   return cursor.ok() ? address + cursor.offset() + static_cast<int64_t>(displacement) : 0;
 }

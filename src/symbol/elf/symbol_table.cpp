@@ -5,7 +5,7 @@
 
 #include <elf.h>
 
-#include "symbol/elf/byte_cursor.h"
+#include "base/byte_reader.h"
 
 namespace assay::symbol {
 namespace {
@@ -43,19 +43,19 @@ bool SymbolTable::add(ElfFile& file) {
   return candidates_.size() > before;
 }
 
-void SymbolTable::add_section(ElfFile& file, const ElfSection& table) {
+void SymbolTable::add_section(ElfFile& file, const elf::Section& table) {
   const auto& sections = file.sections();
   if (table.link >= sections.size() || table.entry_size != sizeof(Elf64_Sym)) return;
   SectionBytes names = file.bytes(sections[table.link]);
   SectionBytes bytes = file.bytes(table);
-  ByteCursor cursor(bytes.all());
+  ByteReader cursor(bytes.all());
   uint64_t count = std::min<uint64_t>(bytes.size / sizeof(Elf64_Sym), kMaxSymbols);
   for (uint64_t i = 0; i < count; ++i) {
     auto raw = cursor.fixed<Elf64_Sym>();
     unsigned type = ELF64_ST_TYPE(raw.st_info);
     if (!wanted_type(kind_, type) || raw.st_shndx == SHN_UNDEF || raw.st_name == 0) continue;
     if (raw.st_shndx >= sections.size()) continue;  // absolute and common symbols are no code
-    const ElfSection& home = sections[raw.st_shndx];
+    const elf::Section& home = sections[raw.st_shndx];
     if (kind_ == Kind::functions && !home.executable()) continue;
     if (raw.st_value < home.address || raw.st_value - home.address >= home.size) continue;
     std::string_view name = without_version(names.text(raw.st_name));

@@ -11,9 +11,13 @@
 #include <string_view>
 #include <vector>
 
-#include "symbol/elf/elf_file.h"
+#include "elf/elf_file.h"
 
 namespace assay::symbol {
+
+using elf::ByteSource;
+using elf::ElfFile;
+using elf::SectionBytes;
 
 struct Symbol {
   uint64_t start = 0;
@@ -43,7 +47,7 @@ class SymbolTable {
     std::string_view name;
     uint8_t rank = 0;  // lower is better
   };
-  void add_section(ElfFile& file, const ElfSection& table);
+  void add_section(ElfFile& file, const elf::Section& table);
   static bool better(const Candidate& a, const Candidate& b);
 
   Kind kind_;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "symbol/elf/byte_cursor.h"
+#include "base/byte_reader.h"
 
 namespace assay::symbol {
 namespace {
@@ -79,7 +79,7 @@ size_t read_perf_map(std::string_view bytes, JitCode& out) {
 size_t JitDumpReader::read(std::string_view bytes, JitCode& out) {
   size_t used = 0;
   if (!header_read_) {
-    ByteCursor cursor(bytes);
+    ByteReader cursor(bytes);
     uint32_t magic = cursor.u32();
     uint32_t version = cursor.u32();
     uint32_t size = cursor.u32();
@@ -93,7 +93,7 @@ size_t JitDumpReader::read(std::string_view bytes, JitCode& out) {
     used = size;
   }
   while (!damaged_) {
-    ByteCursor cursor(bytes.substr(used));
+    ByteReader cursor(bytes.substr(used));
     uint32_t id = cursor.u32();
     uint32_t size = cursor.u32();
     cursor.u64();  // time
@@ -111,7 +111,7 @@ size_t JitDumpReader::read(std::string_view bytes, JitCode& out) {
 
 void JitDumpReader::read_record(uint32_t id, std::string_view body, JitCode& out) {
   enum : uint32_t { kLoad = 0, kMove = 1, kDebugInfo = 2 };
-  ByteCursor cursor(body);
+  ByteReader cursor(body);
   if (id == kLoad) {
     cursor.skip(16);  // pid, tid, vma
     JitFunction function;

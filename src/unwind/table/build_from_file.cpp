@@ -5,9 +5,9 @@
 namespace assay::unwind {
 
 Result<std::vector<std::byte>> build_from_file(int fd, const std::string& build_id) {
-  auto image = ElfImage::open(fd);
+  auto image = elf::ElfFile::open(fd);
   if (!image) return std::unexpected(image.error());
-  return build_table(*image, build_id);
+  return build_table(**image, build_id);
 }
 
 }  // namespace assay::unwind

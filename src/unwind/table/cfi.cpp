@@ -4,7 +4,7 @@
 
 #include <dwarf.h>
 
-#include "unwind/table/byte_reader.h"
+#include "base/byte_reader.h"
 
 namespace assay::unwind {
 
@@ -35,7 +35,7 @@ bool Cfi::read_pointer(ByteReader& reader, uint8_t encoding, uint64_t& out) cons
     case DW_EH_PE_absptr:
       break;
     case DW_EH_PE_pcrel:
-      base = vaddr_ + reader.position();
+      base = vaddr_ + reader.offset();
       break;
     case DW_EH_PE_datarel:
       base = data_base_;
@@ -83,10 +83,10 @@ Cfi Cfi::read(std::span<const std::byte> section, uint64_t section_vaddr, Format
   cfi.format_ = format;
   ByteReader reader(section);
   while (reader.left() >= 4) {
-    size_t start = reader.position();
+    size_t start = reader.offset();
     EntryLength length = read_length(reader);
     if (length.bytes == 0) continue;  // a terminator; linkers leave some in the middle
-    size_t body = reader.position();
+    size_t body = reader.offset();
     if (!reader.ok() || length.bytes > reader.left()) break;
     ByteReader entry(section.first(body + length.bytes), body);
     cfi.read_entry(start, entry);
@@ -96,7 +96,7 @@ Cfi Cfi::read(std::span<const std::byte> section, uint64_t section_vaddr, Format
 }
 
 void Cfi::read_entry(size_t start, ByteReader& reader) {
-  size_t id_at = reader.position();
+  size_t id_at = reader.offset();
   bool is_64 = id_at - start == 12;
   uint64_t id = is_64 && format_ == Format::debug_frame ? reader.u64() : reader.u32();
   uint64_t cie_id = format_ == Format::eh_frame ? 0 : (is_64 ? ~uint64_t{0} : 0xffffffff);
@@ -116,7 +116,7 @@ void Cfi::read_entry(size_t start, ByteReader& reader) {
   if (cie.has_augmentation_data) reader.take(reader.uleb());
   if (!reader.ok() || bytes == 0 || fde.begin > UINT64_MAX - bytes) return;
   fde.end = fde.begin + bytes;
-  fde.program = reader.position();
+  fde.program = reader.offset();
   fde.program_bytes = reader.left();
   fdes_.push_back(fde);
 }
@@ -337,7 +337,7 @@ Cfi::Cie Cfi::parse_cie(size_t offset) const {
   Cie cie;
   ByteReader outer(section_, offset);
   EntryLength length = read_length(outer);
-  size_t body = outer.position();
+  size_t body = outer.offset();
   if (!outer.ok() || length.bytes > outer.left()) return cie;
   ByteReader reader(section_.first(body + length.bytes), body);
   bool wide = length.is_64 && format_ == Format::debug_frame;
@@ -366,7 +366,7 @@ Cfi::Cie Cfi::parse_cie(size_t offset) const {
     cie.has_augmentation_data = true;
     auto data_bytes = reader.uleb();
     if (reader.left() < data_bytes) return cie;
-    size_t data_end = reader.position() + data_bytes;
+    size_t data_end = reader.offset() + data_bytes;
     for (const char* c = augmentation + 1; *c; ++c) {
       uint64_t ignored = 0;
       if (*c == 'R')
@@ -384,8 +384,7 @@ Cfi::Cie Cfi::parse_cie(size_t offset) const {
   } else if (augmentation[0] != 0) {
     return cie;
   }
-  cie.usable =
-      reader.ok() && Program(*this, cie).run_initial(reader.position(), reader.left(), cie);
+  cie.usable = reader.ok() && Program(*this, cie).run_initial(reader.offset(), reader.left(), cie);
   return cie;
 }
 

@@ -16,6 +16,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/byte_reader.h"
+
 namespace assay::unwind {
 
 inline constexpr int kCfiRegisters = 17;  // x86-64: 16 general registers and the return address
@@ -80,10 +82,10 @@ class Cfi {
 
  private:
   class Program;
-  void read_entry(size_t start, class ByteReader& reader);
+  void read_entry(size_t start, ByteReader& reader);
   const Cie* cie_at(size_t offset, uint32_t& number);
   Cie parse_cie(size_t offset) const;
-  bool read_pointer(class ByteReader& reader, uint8_t encoding, uint64_t& out) const;
+  bool read_pointer(ByteReader& reader, uint8_t encoding, uint64_t& out) const;
 
   std::span<const std::byte> section_;
   uint64_t vaddr_ = 0, data_base_ = 0;

@@ -1,6 +1,6 @@
 #include "unwind/table/go_functions.h"
 
-#include "unwind/table/byte_reader.h"
+#include "base/byte_reader.h"
 
 namespace assay::unwind {
 
@@ -40,7 +40,7 @@ GoFunctions GoFunctions::read(std::span<const std::byte> pclntab, uint64_t text_
   ByteReader entries(table);
   for (uint64_t i = 0; i < count; ++i) {
     uint64_t begin = entries.u32(), record = entries.u32();
-    ByteReader next(table, entries.position());
+    ByteReader next(table, entries.offset());
     uint64_t end = next.u32();
     if (!entries.ok() || !next.ok()) break;
     ByteReader deltas(table, record + kDeltasAt), flags(table, record + flags_at);

@@ -13,6 +13,7 @@ using testing::Bytes;
 using testing::ByteWriter;
 using testing::make_bytes;
 using testing::make_elf;
+using testing::open_elf;
 
 constexpr uint64_t kText = 0x401000;
 
@@ -56,7 +57,7 @@ TEST(GoFunctions, ReadsDeltasAndRoots) {
 
 TEST(GoFunctions, BecomeRowsOfTheTable) {
   Bytes elf = make_elf(kText, Bytes(48), {{".gopclntab", 0x500000, pclntab(kText)}});
-  auto built = build_table(*ElfImage::open(elf), "");
+  auto built = build_table(**open_elf(elf), "");
   ASSERT_TRUE(built);
   auto table = *Table::from_bytes(std::move(*built));
   auto bits = [&](uint64_t text) {

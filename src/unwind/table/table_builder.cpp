@@ -4,13 +4,14 @@
 #include <array>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 
 #include <dwarf.h>
 #include <elf.h>
 
+#include "base/byte_reader.h"
 #include "unwind/arch_x86_64.h"
-#include "unwind/table/byte_reader.h"
 #include "unwind/table/cfi.h"
 #include "unwind/table/go_functions.h"
 #include "unwind/table/row_writer.h"
@@ -39,15 +40,17 @@ struct Range {
   uint64_t begin = 0, end = 0;
 };
 
-struct Source {  // keeps a section's bytes alive as long as its Cfi
-  std::vector<std::byte> bytes;
-  Cfi cfi;
-};
+std::span<const std::byte> as_span(std::string_view bytes) {
+  return std::as_bytes(std::span(bytes));
+}
 
-std::vector<Segment> executable_segments(const ElfImage& image) {
+std::vector<Segment> executable_segments(ElfFile& image) {
   std::vector<Segment> out;
   for (const auto& s : image.segments()) {
-    if (s.executable) out.push_back({s.file_offset, s.vaddr, s.file_bytes, 0});
+    if (s.type != PT_LOAD || !(s.flags & PF_X) || s.offset >= image.source().size()) continue;
+    uint64_t size = std::min(s.file_size, image.source().size() - s.offset);
+    if (size == 0 || s.address > UINT64_MAX - size) continue;
+    out.push_back({s.offset, s.address, size, 0});
   }
   std::ranges::sort(out, {}, &Segment::vaddr);
   uint64_t end = 0, total = 0;
@@ -61,38 +64,48 @@ std::vector<Segment> executable_segments(const ElfImage& image) {
   return out;
 }
 
+// The bytes of a section that is not absurdly large; of call-frame information and Go's tables.
+std::span<const std::byte> read_table(ElfFile& image, const elf::Section& section) {
+  if (section.size > kMaxCfiBytes) return {};
+  return as_span(image.bytes(section).all());
+}
+
+// Where .eh_frame_hdr is, as the program headers give it.
+std::optional<uint64_t> eh_frame_hdr(const ElfFile& image) {
+  for (const auto& segment : image.segments()) {
+    if (segment.type == PT_GNU_EH_FRAME) return segment.address;
+  }
+  return std::nullopt;
+}
+
 // .eh_frame by its section, or, in files without section headers, by .eh_frame_hdr's pointer to it.
-std::optional<Source> read_eh_frame(const ElfImage& image) {
-  Source source;
-  uint64_t vaddr = 0, data_base = image.eh_frame_hdr().value_or(0);
-  if (const auto* section = image.section(".eh_frame")) {
-    if (section->bytes > kMaxCfiBytes) return std::nullopt;
-    source.bytes = image.read(*section);
-    vaddr = section->vaddr;
-  } else if (image.eh_frame_hdr()) {
-    auto header = image.read_at_vaddr(data_base, 8);
-    ByteReader in(header);
+std::optional<Cfi> read_eh_frame(ElfFile& image) {
+  std::span<const std::byte> bytes;
+  auto header_at = eh_frame_hdr(image);
+  uint64_t vaddr = 0, data_base = header_at.value_or(0);
+  if (const auto* section = image.find(".eh_frame")) {
+    bytes = read_table(image, *section);
+    vaddr = section->address;
+  } else if (header_at) {
+    ByteReader in(image.view_at(data_base, 8));
     uint8_t version = in.u8(), encoding = in.u8();
     in.u16();
     int32_t distance = in.fixed<int32_t>();
     if (!in.ok() || version != 1 || encoding != (DW_EH_PE_pcrel | DW_EH_PE_sdata4))
       return std::nullopt;
     vaddr = data_base + 4 + static_cast<uint64_t>(int64_t{distance});
-    source.bytes = image.read_at_vaddr(vaddr, kMaxCfiBytes);
+    bytes = as_span(image.view_at(vaddr, kMaxCfiBytes));
   }
-  if (source.bytes.empty()) return std::nullopt;
-  source.cfi = Cfi::read(source.bytes, vaddr, Cfi::Format::eh_frame, data_base);
-  return source;
+  if (bytes.empty()) return std::nullopt;
+  return Cfi::read(bytes, vaddr, Cfi::Format::eh_frame, data_base);
 }
 
-std::optional<Source> read_debug_frame(const ElfImage& image) {
-  const auto* section = image.section(".debug_frame");
-  if (!section || section->bytes > kMaxCfiBytes) return std::nullopt;
-  Source source;
-  source.bytes = image.read(*section);
-  if (source.bytes.empty()) return std::nullopt;
-  source.cfi = Cfi::read(source.bytes, 0, Cfi::Format::debug_frame);
-  return source;
+std::optional<Cfi> read_debug_frame(ElfFile& image) {
+  const auto* section = image.find(".debug_frame");
+  if (!section) return std::nullopt;
+  auto bytes = read_table(image, *section);
+  if (bytes.empty()) return std::nullopt;
+  return Cfi::read(bytes, 0, Cfi::Format::debug_frame);
 }
 
 // Sorts by address and makes ranges disjoint: where two overlap, the later beginning wins from
@@ -155,11 +168,11 @@ void add_uncovered(std::vector<Item>& items, std::vector<Item> more,
 
 // A handler returns to the restorer's first byte; callers are looked up one byte before it, so the
 // rule begins there, as glibc's own call-frame information does.
-std::vector<Item> find_sigreturns(const ElfImage& image, const std::vector<Range>& gaps) {
+std::vector<Item> find_sigreturns(ElfFile& image, const std::vector<Range>& gaps) {
   std::vector<Item> out;
   for (const Range& gap : gaps) {
     if (gap.end - gap.begin <= Arch::kSigreturnBytes) continue;
-    auto code = image.read_at_vaddr(gap.begin, gap.end - gap.begin);
+    auto code = as_span(image.view_at(gap.begin, gap.end - gap.begin));
     for (size_t at = Arch::find_sigreturn(code, 0); at < code.size();
          at = Arch::find_sigreturn(code, at + 1)) {
       uint64_t begin = gap.begin + at;
@@ -172,14 +185,14 @@ std::vector<Item> find_sigreturns(const ElfImage& image, const std::vector<Range
 
 // glibc ends clone3's call-frame information before the system call, since it would be wrong in the
 // new thread; both threads return from the kernel to code without any.
-std::vector<Item> find_clone3(const ElfImage& image, const std::vector<Range>& gaps) {
+std::vector<Item> find_clone3(ElfFile& image, const std::vector<Range>& gaps) {
   constexpr uint64_t kLargestGap = 64;
   static constexpr std::array<uint8_t, 5> kLoadNumber{0xb8, 0xb3, 0x01, 0, 0};  // mov $435,%eax
   std::vector<Item> out;
   for (const Range& gap : gaps) {
     if (gap.end - gap.begin > kLargestGap || gap.begin < kLoadNumber.size()) continue;
     uint64_t before = gap.begin - kLoadNumber.size();
-    auto code = image.read_at_vaddr(before, gap.end - before);
+    auto code = as_span(image.view_at(before, gap.end - before));
     size_t at = Arch::find_clone3(code);
     if (at < kLoadNumber.size() || at >= code.size()) continue;
     if (std::memcmp(code.data() + at - kLoadNumber.size(), kLoadNumber.data(),
@@ -194,20 +207,20 @@ std::vector<Item> find_clone3(const ElfImage& image, const std::vector<Range>& g
 
 // Linkage stubs without call-frame information (static programs have such): an entry that begins
 // with a jump through memory has not touched the stack.
-std::vector<Item> find_stubs(const ElfImage& image) {
+std::vector<Item> find_stubs(ElfFile& image) {
   constexpr uint64_t kStubBytes = 16, kMaxStubs = 1 << 20;
   std::vector<Item> out;
   for (const auto& section : image.sections()) {
     if (!section.name.starts_with(".plt") && section.name != ".iplt") continue;
-    auto code = image.read(section);
+    auto code = as_span(image.bytes(section).all());
     for (uint64_t at = 0; at + kStubBytes <= code.size() && out.size() < kMaxStubs; at += 8) {
       auto byte = [&](uint64_t i) { return static_cast<uint8_t>(code[at + i]); };
       uint64_t jump =
           byte(0) == 0xf3 && byte(1) == 0x0f && byte(2) == 0x1e && byte(3) == 0xfa ? 4 : 0;
       if (byte(jump) == 0xf2) ++jump;
       if (byte(jump) != 0xff || byte(jump + 1) != 0x25) continue;
-      uint64_t begin = section.vaddr + at;
-      if (begin < section.vaddr || begin > UINT64_MAX - kStubBytes) break;
+      uint64_t begin = section.address + at;
+      if (begin < section.address || begin > UINT64_MAX - kStubBytes) break;
       out.push_back(
           {begin, begin + jump + 6, nullptr, nullptr, Row::pack(RowType::sp, kFpSame, 1)});
     }
@@ -226,24 +239,19 @@ bool is_first_function(std::string_view name) {
 
 // Calls `use(name, symbol)` for each defined symbol of .symtab, or of .dynsym when it was stripped.
 template <class Use>
-void for_each_symbol(const ElfImage& image, const Use& use) {
-  const auto* table = image.section(".symtab");
-  if (!table) table = image.section(".dynsym");
-  if (!table || table->link >= image.sections().size()) return;
-  auto bytes = image.read(*table);
-  auto names = image.read(image.sections()[table->link]);
-  for (size_t at = 0; at + sizeof(Elf64_Sym) <= bytes.size(); at += sizeof(Elf64_Sym)) {
-    Elf64_Sym symbol;
-    std::memcpy(&symbol, bytes.data() + at, sizeof symbol);
-    if (symbol.st_shndx == SHN_UNDEF || symbol.st_name >= names.size()) continue;
-    auto text = reinterpret_cast<const char*>(names.data()) + symbol.st_name;
-    use(std::string_view(text,
-                         ::strnlen(text, std::min<size_t>(names.size() - symbol.st_name, 64))),
-        symbol);
-  }
+void for_each_symbol(ElfFile& image, const Use& use) {
+  const auto* table = image.find(".symtab");
+  if (!table) table = image.find(".dynsym");
+  if (!table) return;
+  image.for_each_symbol(*table, UINT64_MAX,
+                        [&](const Elf64_Sym& symbol, const elf::SectionBytes& names) {
+                          if (symbol.st_shndx == SHN_UNDEF) return;
+                          std::string_view text = names.view(symbol.st_name, 64);
+                          use(text.substr(0, text.find('\0')), symbol);
+                        });
 }
 
-std::vector<Item> find_first_functions(const ElfImage& image, const std::vector<Range>& gaps) {
+std::vector<Item> find_first_functions(ElfFile& image, const std::vector<Range>& gaps) {
   std::vector<Item> out, threads;
   std::vector<uint64_t> starts;
   bool is_musl = false;
@@ -272,20 +280,12 @@ std::vector<Item> find_first_functions(const ElfImage& image, const std::vector<
 }
 
 // .gopclntab of a Go program, wherever the linker put it.
-struct GoSource {
-  std::vector<std::byte> bytes;
-  GoFunctions functions;
-};
-
-std::optional<GoSource> read_go_functions(const ElfImage& image) {
-  const auto* section = image.section(".gopclntab");
-  if (!section) section = image.section(".data.rel.ro.gopclntab");
-  if (!section || section->bytes > kMaxCfiBytes) return std::nullopt;
-  const auto* text = image.section(".text");
-  GoSource source;
-  source.bytes = image.read(*section);
-  source.functions = GoFunctions::read(source.bytes, text ? text->vaddr : 0);
-  return source;
+std::optional<GoFunctions> read_go_functions(ElfFile& image) {
+  const auto* section = image.find(".gopclntab");
+  if (!section) section = image.find(".data.rel.ro.gopclntab");
+  if (!section || section->size > kMaxCfiBytes) return std::nullopt;
+  const auto* text = image.find(".text");
+  return GoFunctions::read(read_table(image, *section), text ? text->address : 0);
 }
 
 std::vector<Item> items_of(const GoFunctions& go, const std::vector<Segment>& segments) {
@@ -321,7 +321,7 @@ void write_go_function(RowWriter& writer, const Item& item, const ToText& to_tex
 
 // A stripped musl has no symbol for where it calls main, but the code after the call is the call of
 // exit with main's result; likewise of pthread_exit after a thread's function.
-std::vector<Item> find_last_calls(const ElfImage& image, const std::vector<Range>& gaps) {
+std::vector<Item> find_last_calls(ElfFile& image, const std::vector<Range>& gaps) {
   std::vector<Item> out;
   uint64_t exits[2] = {};
   bool is_libc = false;
@@ -333,7 +333,7 @@ std::vector<Item> find_last_calls(const ElfImage& image, const std::vector<Range
   if (!is_libc) return out;
   for (const Range& gap : gaps) {
     if (!find_range(gaps, exits[0]) || gap.end - gap.begin < 16) continue;
-    auto code = image.read_at_vaddr(gap.begin, gap.end - gap.begin);
+    auto code = as_span(image.view_at(gap.begin, gap.end - gap.begin));
     for (size_t at = 1; at + 8 <= code.size(); ++at) {
       // [48] 89 c7: mov %eax,%edi; e8: call
       bool is_64 = code[at] == std::byte{0x48};
@@ -378,15 +378,15 @@ void write_rows(RowWriter& writer, const std::vector<Item>& items) {
   }
 }
 
-bool is_go_program(const ElfImage& image) {
-  return image.section(".gopclntab") || image.section(".data.rel.ro.gopclntab") ||
-         image.section(".note.go.buildid");
+bool is_go_program(const ElfFile& image) {
+  return image.find(".gopclntab") || image.find(".data.rel.ro.gopclntab") ||
+         image.find(".note.go.buildid");
 }
 
 }  // namespace
 
-Result<std::vector<std::byte>> build_table(const ElfImage& image, std::string_view build_id,
-                                           const ElfImage* debug_image) {
+Result<std::vector<std::byte>> build_table(ElfFile& image, std::string_view build_id,
+                                           ElfFile* debug_image) {
   if (image.machine() != Arch::kElfMachine) {
     return fail("ELF machine {} is not supported: stacks are unwound on x86-64", image.machine());
   }
@@ -396,8 +396,8 @@ Result<std::vector<std::byte>> build_table(const ElfImage& image, std::string_vi
   if (!debug_frame && debug_image) debug_frame = read_debug_frame(*debug_image);
 
   std::vector<Item> items;
-  if (eh_frame) items = items_of(eh_frame->cfi, segments);
-  if (debug_frame) add_uncovered(items, items_of(debug_frame->cfi, segments), segments);
+  if (eh_frame) items = items_of(*eh_frame, segments);
+  if (debug_frame) add_uncovered(items, items_of(*debug_frame, segments), segments);
   auto gaps = uncovered(items, segments);
   add_uncovered(items, find_sigreturns(image, gaps), segments);
   add_uncovered(items, find_clone3(image, gaps), segments);
@@ -406,7 +406,7 @@ Result<std::vector<std::byte>> build_table(const ElfImage& image, std::string_vi
   add_uncovered(items, find_last_calls(image, gaps), segments);
 
   auto go = read_go_functions(image);
-  if (go) add_uncovered(items, items_of(go->functions, segments), segments);
+  if (go) add_uncovered(items, items_of(*go, segments), segments);
 
   RowWriter writer(std::move(segments));
   write_rows(writer, items);

@@ -13,11 +13,13 @@
 #include <vector>
 
 #include "base/result.h"
-#include "unwind/table/elf_image.h"
+#include "elf/elf_file.h"
 
 namespace assay::unwind {
 
-Result<std::vector<std::byte>> build_table(const ElfImage& image, std::string_view build_id,
-                                           const ElfImage* debug_image = nullptr);
+using elf::ElfFile;
+
+Result<std::vector<std::byte>> build_table(ElfFile& image, std::string_view build_id,
+                                           ElfFile* debug_image = nullptr);
 
 }  // namespace assay::unwind

@@ -10,7 +10,6 @@
 #include "base/unique_fd.h"
 #include "os/process/module_file.h"
 #include "unwind/arch_x86_64.h"
-#include "unwind/arch_x86_64.h"
 #include "unwind/table/cfi.h"
 #include "unwind/table/table_builder.h"
 #include "unwind/table/table_store.h"
@@ -23,13 +22,14 @@ using testing::Bytes;
 using testing::CfiMaker;
 using testing::make_bytes;
 using testing::make_elf;
+using testing::open_elf;
 
 constexpr uint64_t kText = 0x401000;
 
 std::shared_ptr<const Table> table_of(const Bytes& elf) {
-  auto image = ElfImage::open(elf);
+  auto image = open_elf(elf);
   EXPECT_TRUE(image) << image.error().what;
-  auto bytes = build_table(*image, "abcd");
+  auto bytes = build_table(**image, "abcd");
   EXPECT_TRUE(bytes) << bytes.error().what;
   auto table = Table::from_bytes(std::move(*bytes));
   EXPECT_TRUE(table) << table.error().what;
@@ -191,12 +191,12 @@ TEST(Table, OverlapsAndForeignAddressesDoNoHarm) {
 }
 
 TEST(Table, RefusesWhatIsNotOurs) {
-  EXPECT_FALSE(ElfImage::open(std::span<const std::byte>{}));
-  EXPECT_FALSE(ElfImage::open(make_bytes({1, 2, 3})));
+  EXPECT_FALSE(open_elf({}));
+  EXPECT_FALSE(open_elf(make_bytes({1, 2, 3})));
   Bytes elf = make_elf(kText, Bytes(16), {}, EM_AARCH64);
-  auto image = ElfImage::open(elf);
+  auto image = open_elf(elf);
   ASSERT_TRUE(image);
-  auto bytes = build_table(*image, "");
+  auto bytes = build_table(**image, "");
   ASSERT_FALSE(bytes);
   EXPECT_THAT(bytes.error().what, ::testing::HasSubstr("not supported"));
 }
@@ -226,15 +226,15 @@ TEST(Table, AgreesWithEveryProgramOfTheCLibrary) {
   }
   if (path.empty()) GTEST_SKIP() << "skipped: no shared C library in this process";
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  auto image = ElfImage::open(fd.get());
+  auto image = ElfFile::open(fd.get());
   ASSERT_TRUE(image);
-  auto bytes = build_table(*image, "");
+  auto bytes = build_table(**image, "");
   ASSERT_TRUE(bytes);
   auto table = *Table::from_bytes(std::move(*bytes));
-  const auto* section = image->section(".eh_frame");
+  const auto* section = (*image)->find(".eh_frame");
   ASSERT_TRUE(section);
-  auto content = image->read(*section);
-  Cfi cfi = Cfi::read(content, section->vaddr, Cfi::Format::eh_frame);
+  auto content = std::as_bytes(std::span((*image)->bytes(*section).all()));
+  Cfi cfi = Cfi::read(content, section->address, Cfi::Format::eh_frame);
   const Segment& segment = table->view().segments[0];
   uint64_t rows = 0, full = 0;
   for (const auto& fde : cfi.fdes()) {
@@ -269,7 +269,7 @@ class TableStoreTest : public ::testing::Test {
     CfiMaker cfi;
     cfi.fde(kText, 0x10, make_bytes({DW_CFA_def_cfa_offset, 16}));
     Bytes elf = make_elf(kText, Bytes(0x400), {{".eh_frame", 0x500000, cfi.section()}});
-    return build_table(*ElfImage::open(elf), id_);
+    return build_table(**open_elf(elf), id_);
   }
   std::shared_ptr<const Table> get() {
     return TableStore(dir_).get(identity(), [&] { return build(); });
@@ -339,9 +339,9 @@ TEST_F(TableStoreTest, AFolderThatOthersCanWriteToIsNotUsed) {
 }
 
 TEST(Vdso, HasATable) {
-  auto image = ElfImage::open(std::as_bytes(std::span(os::vdso_image().bytes)));
+  auto image = ElfFile::open_memory(os::vdso_image().bytes);
   ASSERT_TRUE(image);
-  auto bytes = build_table(*image, "");
+  auto bytes = build_table(**image, "");
   ASSERT_TRUE(bytes);
   auto table = *Table::from_bytes(std::move(*bytes));
   EXPECT_GT(table->view().header->row_count, 4u);

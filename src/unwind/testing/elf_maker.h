@@ -5,11 +5,15 @@
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <dwarf.h>
 #include <elf.h>
+
+#include "elf/elf_file.h"
 
 namespace assay::unwind::testing {
 
@@ -96,6 +100,7 @@ inline Bytes make_elf(uint64_t text_vaddr, const Bytes& text, std::vector<NamedS
       for (char c : names) s.bytes.push_back(static_cast<std::byte>(c));
     }
     h.sh_type = s.type;
+    if (s.type == SHT_SYMTAB || s.type == SHT_DYNSYM) h.sh_entsize = sizeof(Elf64_Sym);
     h.sh_addr = s.vaddr;
     h.sh_link = s.link;
     h.sh_offset = file.bytes.size();
@@ -125,6 +130,10 @@ inline Bytes make_elf(uint64_t text_vaddr, const Bytes& text, std::vector<NamedS
   std::memcpy(file.bytes.data(), &e, sizeof e);
   std::memcpy(file.bytes.data() + sizeof e, &p, sizeof p);
   return file.bytes;
+}
+
+inline Result<std::unique_ptr<elf::ElfFile>> open_elf(std::span<const std::byte> bytes) {
+  return elf::ElfFile::open_memory({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 }  // namespace assay::unwind::testing

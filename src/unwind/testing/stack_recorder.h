@@ -269,19 +269,19 @@ class StackRecorder {
 
 // The table of a module's file, or of the vdso; null when there is none.
 inline std::shared_ptr<const Table> load_table(const model::Module& module) {
-  auto from = [&](Result<ElfImage> image) -> std::shared_ptr<const Table> {
+  auto from = [&](Result<std::unique_ptr<elf::ElfFile>> image) -> std::shared_ptr<const Table> {
     if (!image) return nullptr;
-    auto bytes = build_table(*image, module.build_id);
+    auto bytes = build_table(**image, module.build_id);
     if (!bytes) return nullptr;
     auto table = Table::from_bytes(std::move(*bytes));
     return table ? *table : nullptr;
   };
   if (module.kind == model::ModuleKind::vdso) {
-    return from(ElfImage::open(std::as_bytes(std::span(os::vdso_image().bytes))));
+    return from(elf::ElfFile::open_memory(os::vdso_image().bytes));
   }
   if (module.kind != model::ModuleKind::elf) return nullptr;
   UniqueFd fd(::open(module.path.c_str(), O_RDONLY | O_CLOEXEC));
-  return fd.valid() ? from(ElfImage::open(fd.get())) : nullptr;
+  return fd.valid() ? from(elf::ElfFile::open(fd.get())) : nullptr;
 }
 
 // Plays records back: keeps each process's address space, names modules, and calls `on_map` for

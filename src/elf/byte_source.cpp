@@ -1,22 +1,24 @@
-#include "symbol/elf/byte_source.h"
+#include "elf/byte_source.h"
 
 #include <algorithm>
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-namespace assay::symbol {
+namespace assay::elf {
 namespace {
 
 constexpr uint64_t kMaxFileBytes = uint64_t{1} << 40;
 constexpr uint64_t kMaxTextBytes = 1 << 20;
-constexpr uint64_t kMostLoadedBytes = 128u << 20;
 
 }  // namespace
 
-Result<std::unique_ptr<ByteSource>> ByteSource::from_file(UniqueFd fd) {
+Result<std::unique_ptr<ByteSource>> ByteSource::from_file(UniqueFd fd, const ReadBudget& budget) {
   struct stat st {};
   if (::fstat(fd.get(), &st) != 0) return fail_errno("cannot stat the file");
+  if (!S_ISREG(st.st_mode)) return fail("it is not a regular file");
   auto size = static_cast<uint64_t>(st.st_size);
   if (size == 0) return fail("the file is empty");
   if (size > kMaxFileBytes) return fail("the file claims {} bytes", size);
@@ -32,7 +34,14 @@ Result<std::unique_ptr<ByteSource>> ByteSource::from_file(UniqueFd fd) {
   source->reserved_ = pieces * kPieceBytes;
   source->loaded_.assign(pieces, 0);
   source->fd_ = std::move(fd);
+  source->budget_ = budget;
   return source;
+}
+
+Result<std::unique_ptr<ByteSource>> ByteSource::from_file(int fd, const ReadBudget& budget) {
+  UniqueFd own(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!own.valid()) return fail_errno("cannot read the file");
+  return from_file(std::move(own), budget);
 }
 
 std::unique_ptr<ByteSource> ByteSource::from_memory(std::string bytes) {
@@ -47,16 +56,21 @@ ByteSource::~ByteSource() {
   if (reserved_ > 0) ::munmap(data_, reserved_);
 }
 
-void ByteSource::load(uint64_t first_piece, uint64_t last_piece) {
+bool ByteSource::load(uint64_t first_piece, uint64_t last_piece) {
+  uint64_t wanted = 0;
+  for (uint64_t piece = first_piece; piece <= last_piece; ++piece) wanted += !loaded_[piece];
+  wanted *= kPieceBytes;
+  if (wanted > budget_.resident_bytes - std::min(loaded_bytes_, budget_.resident_bytes)) {
+    refusal_ =
+        fmt::format("{} bytes more of the file would be over the {} bytes that are read of one",
+                    wanted, budget_.resident_bytes);
+    return false;
+  }
+  loaded_bytes_ += wanted;
   for (uint64_t piece = first_piece; piece <= last_piece; ++piece) {
     if (loaded_[piece]) continue;
     uint64_t run = piece;
     while (run <= last_piece && !loaded_[run]) loaded_[run++] = 1;
-    loaded_bytes_ += (run - piece) * kPieceBytes;
-    if (loaded_bytes_ > kMostLoadedBytes) {  // what is not read stays zero, which every parser refuses
-      piece = run;
-      continue;
-    }
     uint64_t at = piece * kPieceBytes;
     uint64_t end = std::min(run * kPieceBytes, size_);
     while (at < end) {
@@ -67,6 +81,7 @@ void ByteSource::load(uint64_t first_piece, uint64_t last_piece) {
     }
     piece = run;
   }
+  return true;
 }
 
 void ByteSource::release(uint64_t offset, uint64_t size) {
@@ -93,4 +108,4 @@ std::string_view SectionBytes::text(uint64_t at) const {
   return {};
 }
 
-}  // namespace assay::symbol
+}  // namespace assay::elf

@@ -2,9 +2,10 @@
 //
 // Files are not mapped: a file that shrinks while it is mapped kills its reader with SIGBUS, and
 // the files read here belong to others. What cannot be read any more reads as zeros, which every
-// parser refuses. Memory is spent only on pieces that were asked for, and on at most 128 MB at a time: beyond that, too,
-// everything reads as zeros.
-// Threads: none; a source belongs to one module and its lock.
+// parser refuses. Memory is spent only on pieces that were asked for, and never more of it at a
+// time than the budget allows: what goes beyond is not read, and refusal() says why.
+// Threads: none; a source belongs to one module and its lock. Failures: what is no regular file,
+// is empty or claims an impossible size is an Error.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +17,21 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 
-namespace assay::symbol {
+namespace assay::elf {
+
+// How much of one file is taken. The defaults fit the largest programs that are known: sections
+// of DWARF's 32-bit format end at 4 GiB.
+struct ReadBudget {
+  uint64_t section_bytes = uint64_t{4}
+                           << 30;  // of one section, also when unpacked (see decompress)
+  uint64_t resident_bytes = uint64_t{384} << 20;  // in memory at a time, of the whole file
+};
 
 class ByteSource {
  public:
-  static Result<std::unique_ptr<ByteSource>> from_file(UniqueFd fd);
+  static Result<std::unique_ptr<ByteSource>> from_file(UniqueFd fd, const ReadBudget& budget = {});
+  // The caller keeps its descriptor.
+  static Result<std::unique_ptr<ByteSource>> from_file(int fd, const ReadBudget& budget = {});
   static std::unique_ptr<ByteSource> from_memory(std::string bytes);
 
   ~ByteSource();
@@ -29,24 +40,28 @@ class ByteSource {
 
   uint64_t size() const { return size_; }
   int fd() const { return fd_.get(); }
-  // The bytes [offset, offset + size), cut at the end of the source. Valid while the source lives.
+  const ReadBudget& budget() const { return budget_; }
+  // The bytes [offset, offset + size), cut at the end of the source; nothing when they are beyond
+  // the budget. Valid while the source lives.
   std::string_view view(uint64_t offset, uint64_t size) {
     if (offset >= size_) return {};
     if (size > size_ - offset) size = size_ - offset;
     if (reserved_ > 0 && size > 0) {
       uint64_t first = offset / kPieceBytes, last = (offset + size - 1) / kPieceBytes;
-      if (first != last || !loaded_[first]) load(first, last);
+      if ((first != last || !loaded_[first]) && !load(first, last)) return {};
     }
     return {data_ + offset, size};
   }
   // Gives the memory of a piece back; a later view() reads it again.
   void release(uint64_t offset, uint64_t size);
+  // Why something was not read; empty when everything was that was asked for.
+  const std::string& refusal() const { return refusal_; }
 
  private:
   static constexpr uint64_t kPieceBytes = 16 << 10;
 
   ByteSource() = default;
-  void load(uint64_t first_piece, uint64_t last_piece);
+  bool load(uint64_t first_piece, uint64_t last_piece);
 
   UniqueFd fd_;
   std::string owned_;
@@ -54,7 +69,9 @@ class ByteSource {
   uint64_t size_ = 0;
   uint64_t reserved_ = 0;        // bytes of address space held; 0 for memory
   std::vector<uint8_t> loaded_;  // by piece
-  uint64_t loaded_bytes_ = 0;    // in memory now
+  uint64_t loaded_bytes_ = 0;
+  ReadBudget budget_;
+  std::string refusal_;
 };
 
 // A part of a source: one section.
@@ -74,4 +91,4 @@ struct SectionBytes {
   std::string_view text(uint64_t at) const;
 };
 
-}  // namespace assay::symbol
+}  // namespace assay::elf

@@ -10,10 +10,10 @@
 
 #include "base/result.h"
 
-namespace assay::symbol {
+namespace assay::elf {
 
 Result<std::string> inflate_zlib(std::string_view bytes, uint64_t size);
 Result<std::string> inflate_zstd(std::string_view bytes, uint64_t size);
 Result<std::string> inflate_xz(std::string_view bytes, uint64_t max_bytes);
 
-}  // namespace assay::symbol
+}  // namespace assay::elf

@@ -1,4 +1,4 @@
-#include "symbol/elf/decompress.h"
+#include "elf/decompress.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-namespace assay::symbol {
+namespace assay::elf {
 namespace {
 
 constexpr uint64_t kMaxSectionBytes = uint64_t{1} << 30;
@@ -70,4 +70,4 @@ Result<std::string> inflate_xz(std::string_view bytes, uint64_t max_bytes) {
   return out;
 }
 
-}  // namespace assay::symbol
+}  // namespace assay::elf

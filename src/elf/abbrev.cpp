@@ -1,12 +1,12 @@
-#include "symbol/dwarf/abbrev.h"
+#include "elf/abbrev.h"
 
 #include <algorithm>
 
 #include <dwarf.h>
 
-#include "symbol/elf/byte_cursor.h"
+#include "base/byte_reader.h"
 
-namespace assay::symbol {
+namespace assay::elf {
 namespace {
 
 constexpr size_t kMaxAbbrevs = 1 << 20;
@@ -16,7 +16,7 @@ constexpr size_t kMaxAttrsPerAbbrev = 512;
 }  // namespace
 
 AbbrevTable::AbbrevTable(std::string_view bytes, uint64_t last_code) {
-  ByteCursor cursor(bytes);
+  ByteReader cursor(bytes);
   while (abbrevs_.size() < kMaxAbbrevs && attrs_.size() < kMaxAttrs && read_one(cursor)) {
     if (abbrevs_.back().code == last_code) break;
   }
@@ -27,7 +27,7 @@ AbbrevTable::AbbrevTable(std::string_view bytes, uint64_t last_code) {
   }
 }
 
-bool AbbrevTable::read_one(ByteCursor& cursor) {
+bool AbbrevTable::read_one(ByteReader& cursor) {
   Abbrev abbrev;
   abbrev.code = cursor.uleb();
   if (!cursor.ok() || abbrev.code == 0) return false;
@@ -56,4 +56,4 @@ const Abbrev* AbbrevTable::find(uint64_t code) const {
   return it != abbrevs_.end() && it->code == code ? &*it : nullptr;
 }
 
-}  // namespace assay::symbol
+}  // namespace assay::elf

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "symbol/elf/byte_cursor.h"
+#include "base/byte_reader.h"
 
-namespace assay::symbol {
+namespace assay::elf {
 
 struct AttrShape {
   uint16_t name = 0;
@@ -37,11 +37,11 @@ class AbbrevTable {
   const AttrShape* attrs(const Abbrev& abbrev) const { return attrs_.data() + abbrev.first; }
 
  private:
-  bool read_one(ByteCursor& cursor);
+  bool read_one(ByteReader& cursor);
 
   std::vector<Abbrev> abbrevs_;  // sorted by code
   std::vector<AttrShape> attrs_;
   uint64_t bytes_read_ = 0;
 };
 
-}  // namespace assay::symbol
+}  // namespace assay::elf
