@@ -6,9 +6,10 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
+
+#include "base/byte_reader.h"
 
 namespace assay::reader {
 
@@ -33,47 +34,25 @@ class WireWriter {
 
 class WireReader {
  public:
-  explicit WireReader(std::string_view bytes) : rest_(bytes) {}
+  explicit WireReader(std::string_view bytes) : in_(bytes) {}
 
-  uint8_t u8() { return number<uint8_t>(); }
-  uint32_t u32() { return number<uint32_t>(); }
-  uint64_t u64() { return number<uint64_t>(); }
-  std::string text() {
-    uint32_t size = u32();
-    std::string_view bytes = take(size);
-    return std::string(bytes);
-  }
+  uint8_t u8() { return in_.u8(); }
+  uint32_t u32() { return in_.u32(); }
+  uint64_t u64() { return in_.u64(); }
+  std::string text() { return std::string(in_.bytes(in_.u32())); }
   // How many items of at least `least_bytes` follow; a count that cannot be true is wrong.
   uint32_t count(size_t least_bytes) {
-    uint32_t items = u32();
-    if (items > rest_.size() / least_bytes) return fail(), 0;
-    return items;
+    uint32_t items = in_.u32();
+    if (items <= in_.left() / least_bytes) return items;
+    in_.fail();
+    return 0;
   }
-  bool ok() const { return ok_; }
+  bool ok() const { return in_.ok(); }
   // Nothing wrong, and nothing left.
-  bool done() const { return ok_ && rest_.empty(); }
+  bool done() const { return in_.ok() && in_.at_end(); }
 
  private:
-  template <class Number>
-  Number number() {
-    Number value{};
-    std::string_view bytes = take(sizeof value);
-    if (bytes.size() == sizeof value) std::memcpy(&value, bytes.data(), sizeof value);
-    return value;
-  }
-  std::string_view take(size_t size) {
-    if (size > rest_.size()) return fail(), std::string_view();
-    std::string_view bytes = rest_.substr(0, size);
-    rest_.remove_prefix(size);
-    return bytes;
-  }
-  void fail() {
-    ok_ = false;
-    rest_ = {};
-  }
-
-  std::string_view rest_;
-  bool ok_ = true;
+  ByteReader in_;
 };
 
 }  // namespace assay::reader
