@@ -24,9 +24,10 @@ Result<std::unique_ptr<ByteSource>> ByteSource::from_file(UniqueFd fd, const Rea
   if (size > kMaxFileBytes) return fail("the file claims {} bytes", size);
   std::unique_ptr<ByteSource> source(new ByteSource);
   uint64_t pieces = (size + kPieceBytes - 1) / kPieceBytes;
-  // Address space only; pages are made as pieces are read into them.
+  // Address space only; pages are made as pieces are read into them. Shared, because a confined reader's limit counts
+  // all private memory that could be written, used or not.
   void* at = ::mmap(nullptr, pieces * kPieceBytes, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return fail_errno("no address space for a file of {} bytes", size);
   source->data_ = static_cast<char*>(at);
   source->size_ = size;
@@ -89,7 +90,7 @@ void ByteSource::release(uint64_t offset, uint64_t size) {
   uint64_t first = (offset + kPieceBytes - 1) / kPieceBytes;  // whole pieces only
   uint64_t end = (offset + size) / kPieceBytes;
   if (first >= end) return;
-  ::madvise(data_ + first * kPieceBytes, (end - first) * kPieceBytes, MADV_DONTNEED);
+  ::madvise(data_ + first * kPieceBytes, (end - first) * kPieceBytes, MADV_REMOVE);
   for (uint64_t piece = first; piece < end; ++piece) {
     if (loaded_[piece]) loaded_bytes_ -= kPieceBytes;
     loaded_[piece] = 0;

@@ -24,7 +24,7 @@ namespace assay::elf {
 struct ReadBudget {
   uint64_t section_bytes = uint64_t{4}
                            << 30;  // of one section, also when unpacked (see decompress)
-  uint64_t resident_bytes = uint64_t{2} << 30;  // in memory at a time, of the whole file
+  uint64_t resident_bytes = uint64_t{384} << 20;  // in memory at a time, of the whole file
 };
 
 class ByteSource {

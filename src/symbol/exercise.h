@@ -9,6 +9,7 @@
 #include "symbol/dwarf/debug_info.h"
 #include "symbol/elf/function_ranges.h"
 #include "symbol/elf/symbol_table.h"
+#include "symbol/file_access.h"
 
 namespace assay::symbol {
 
@@ -34,7 +35,7 @@ inline size_t exercise_elf_readers(std::string bytes) {
       code.push_back({section.address, section.address + section.size});
     }
   }
-  DebugFiles files(0, "", false);
+  DebugFiles files(0, "", direct_file_access(), false);
   DebugInfo debug(elf, "", code, files, "", "");
   std::vector<model::Location> out;
   for (const PcRange& range : code) {

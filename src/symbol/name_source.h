@@ -34,7 +34,7 @@ std::unique_ptr<NameSource> make_elf_names(const Options& options, const model::
                                            pid_t pid, Result<os::ModuleFile> opened);
 std::unique_ptr<NameSource> make_vdso_names(const Options& options, const model::Module& module);
 // The code that process `pid` generated; 0: the pid in the module's path, "[anon PID]".
-std::unique_ptr<NameSource> make_jit_names(pid_t pid, const model::Module& module);
+std::unique_ptr<NameSource> make_jit_names(const Options& options, pid_t pid, const model::Module& module);
 std::unique_ptr<NameSource> make_kernel_names(const Options& options);
 std::unique_ptr<NameSource> make_marker_names();
 

@@ -9,8 +9,7 @@
 namespace assay::symbol {
 namespace {
 
-std::optional<std::string> read_text(pid_t pid, const std::string& path, uint64_t max_bytes) {
-  auto fd = os::open_in_root(pid, path);
+std::optional<std::string> read_text(Result<UniqueFd> fd, uint64_t max_bytes) {
   if (!fd) return std::nullopt;
   struct stat st {};
   if (::fstat(fd->get(), &st) != 0 || static_cast<uint64_t>(st.st_size) > max_bytes)
@@ -52,8 +51,8 @@ const SourceText::File* SourceText::open(const std::string& file) {
   if (it != files_.end()) return it->second.get();
   if (files_.size() >= limits_.max_files || !file.starts_with('/') || !looks_like_source(file))
     return nullptr;
-  auto text = read_text(pid_, file, limits_.max_file_bytes);
-  if (!text && pid_ != 0) text = read_text(0, file, limits_.max_file_bytes);
+  auto text = read_text(os::open_in_root(pid_, file), limits_.max_file_bytes);
+  if (!text && pid_ != 0) text = read_text(os::open_on_host(pid_, file), limits_.max_file_bytes);
   std::unique_ptr<File>& slot = files_[file];
   if (!text) return nullptr;
   slot = std::make_unique<File>();

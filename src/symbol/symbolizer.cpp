@@ -8,6 +8,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include "symbol/file_access.h"
 #include "symbol/name_source.h"
 
 namespace assay::symbol {
@@ -17,7 +18,9 @@ constexpr size_t kMaxThreads = 8;
 
 class SymbolizerImpl final : public Symbolizer {
  public:
-  explicit SymbolizerImpl(Options options) : options_(std::move(options)) {}
+  explicit SymbolizerImpl(Options options) : options_(std::move(options)) {
+    if (!options_.files) options_.files = direct_file_access();
+  }
 
   void add_module(pid_t pid, const model::Mapping& mapping, const model::Module& module) override {
     if (find(module.id) != nullptr) return;
@@ -110,15 +113,14 @@ class SymbolizerImpl final : public Symbolizer {
       case model::ModuleKind::marker:
         return make_marker_names();
       case model::ModuleKind::anonymous:
-        return make_jit_names(pid, module);
+        return make_jit_names(options_, pid, module);
       case model::ModuleKind::elf:
         break;
     }
-    auto file = os::open_module_file(pid, mapping.start, mapping.end, module.path, module.build_id);
-    return make_elf_names(options_, module, pid, std::move(file));
+    return make_elf_names(options_, module, pid, options_.files->open_module(pid, mapping, module));
   }
 
-  const Options options_;
+  Options options_;
   mutable std::shared_mutex mutex_;
   std::unordered_map<model::ModuleId, std::shared_ptr<NameSource>> sources_;
 };

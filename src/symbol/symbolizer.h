@@ -23,12 +23,15 @@
 
 namespace assay::symbol {
 
+class FileAccess;
+
 struct Options {
   std::string cache_dir;  // empty: no cache on disk
   bool inlines = true;
   bool debuginfod = false;  // ask DEBUGINFOD_URLS' servers for missing debug files
   std::string kallsyms = "/proc/kallsyms";
   std::string boot_id_file = "/proc/sys/kernel/random/boot_id";
+  std::shared_ptr<FileAccess> files = {};  // null: files are opened here
 };
 
 // What is known of one module's names, for the quality section and for doctor.

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include <sys/stat.h>
-
 #include "os/process/module_file.h"
 #include "unwind/arch_x86_64.h"
 #include "unwind/code_map.h"
+#include "unwind/table/build_from_file.h"
 #include "unwind/table/table_builder.h"
 #include "unwind/table/table_store.h"
 #include "unwind/walk_cache.h"
@@ -22,15 +21,9 @@ using model::StackEnd;
 
 constexpr size_t kMaxProcesses = 1024;  // with a flat map each; rebuilt when they come back
 
-Result<std::vector<std::byte>> build_from_fd(int fd, const std::string& build_id) {
-  auto image = ElfFile::open(fd);
-  if (!image) return std::unexpected(image.error());
-  return build_table(**image, build_id);
-}
-
 std::shared_ptr<const Table> load_vdso(const TableStore& store) {
   const os::VdsoImage& vdso = os::vdso_image();
-  return store.get(vdso.build_id, "[vdso]", [&]() -> Result<std::vector<std::byte>> {
+  return store.get({.build_id = "[vdso]" + vdso.build_id}, [&]() -> Result<std::vector<std::byte>> {
     auto image = ElfFile::open_memory(vdso.bytes);
     if (!image) return std::unexpected(image.error());
     return build_table(**image, vdso.build_id);
@@ -47,7 +40,8 @@ Row row_at(const CodeMap& code, uint64_t address) {
 
 class TableUnwinder final : public Unwinder {
  public:
-  explicit TableUnwinder(const std::string& cache_dir) : store_(cache_dir) {}
+  TableUnwinder(const std::string& cache_dir, BuildTable build)
+      : store_(cache_dir), build_(build ? std::move(build) : build_from_file) {}
 
   void prepare(pid_t pid, const model::Mapping& mapping, const model::Module& module) override;
   const UserStack& unwind(const RawStack& raw, const model::AddressSpace& space) override;
@@ -74,6 +68,7 @@ class TableUnwinder final : public Unwinder {
   const UserStack& counted(const UserStack& stack);
 
   TableStore store_;
+  BuildTable build_;
   std::vector<std::shared_ptr<const Table>> tables_;  // by module id
   std::vector<bool> prepared_;                        // by module id
   uint64_t tables_version_ = 1;
@@ -93,19 +88,11 @@ void TableUnwinder::prepare(pid_t pid, const model::Mapping& mapping, const mode
   if (module.kind == model::ModuleKind::vdso) {
     table = load_vdso(store_);
   } else if (module.kind == model::ModuleKind::elf) {
-    if (!module.build_id.empty()) table = store_.find(module.build_id);
-    if (!table) {
-      auto file =
-          os::open_module_file(pid, mapping.start, mapping.end, module.path, module.build_id);
-      struct stat status = {};
-      if (!file || ::fstat(file->fd.get(), &status) != 0) return;  // another process may have it
-      std::string identity = module.path + '\0' + std::to_string(status.st_dev) + ':' +
-                             std::to_string(status.st_ino) + ':' +
-                             std::to_string(status.st_mtim.tv_sec) + ':' +
-                             std::to_string(status.st_mtim.tv_nsec);
-      table = store_.get(file->build_id, identity,
-                         [&] { return build_from_fd(file->fd.get(), file->build_id); });
-    }
+    auto file = os::open_module_file(pid, mapping.start, mapping.end, module.path, module.build_id);
+    if (!file) return;  // another process may have it
+    auto identity = FileIdentity::of(file->fd.get(), file->build_id);
+    if (!identity) return;
+    table = store_.get(*identity, [&] { return build_(file->fd.get(), file->build_id); });
   }
   if (id >= prepared_.size()) {
     prepared_.resize(id + 1);
@@ -236,8 +223,8 @@ const UserStack& TableUnwinder::counted(const UserStack& stack) {
 
 }  // namespace
 
-std::unique_ptr<Unwinder> Unwinder::create(const std::string& cache_dir) {
-  return std::make_unique<TableUnwinder>(cache_dir);
+std::unique_ptr<Unwinder> Unwinder::create(const std::string& cache_dir, BuildTable build) {
+  return std::make_unique<TableUnwinder>(cache_dir, std::move(build));
 }
 
 }  // namespace assay::unwind

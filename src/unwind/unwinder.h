@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,6 +18,7 @@
 
 #include <sys/types.h>
 
+#include "base/result.h"
 #include "model/address_space.h"
 #include "model/module.h"
 #include "model/registers.h"
@@ -58,10 +60,13 @@ struct UnwindStats {
   uint64_t ended[model::kStackEndCount] = {};
 };
 
+// Makes the bytes of a module's table from its open file.
+using BuildTable = std::function<Result<std::vector<std::byte>>(int fd, const std::string& build_id)>;
+
 class Unwinder {
  public:
-  // `cache_dir` keeps built tables between runs; empty: no cache on disk.
-  static std::unique_ptr<Unwinder> create(const std::string& cache_dir);
+  // `cache_dir` keeps built tables between runs; empty: no cache on disk. `build` null: files are read here.
+  static std::unique_ptr<Unwinder> create(const std::string& cache_dir, BuildTable build = nullptr);
   virtual ~Unwinder() = default;
 
   // Makes the module's table ready. `pid` and `mapping` say where its file can be had now, while

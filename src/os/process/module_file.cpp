@@ -16,6 +16,7 @@
 
 #include "elf/elf_file.h"
 #include "os/regular_file.h"
+#include "os/sandbox/credentials.h"
 
 namespace assay::os {
 namespace {
@@ -90,6 +91,17 @@ std::optional<MapsLine> find_mapping(pid_t pid, uint64_t start, std::string_view
   return found;
 }
 
+// Runs `open` with the rights of process `pid`; 0: with those of the caller. Of a process that has ended the user is not
+// known any more: then only what everyone may read is opened.
+template <class Open>
+Result<UniqueFd> with_rights_of(pid_t pid, const std::string& shown, Open open) {
+  if (pid == 0) return open();
+  constexpr uid_t kNobody = 65534;
+  ActAs user(credentials_of(pid).value_or(Credentials{kNobody, kNobody, {}}));
+  if (!user.holds()) return fail("the rights of process {} cannot be taken on to open {}", pid, shown);
+  return open();
+}
+
 struct Wanted {
   const std::string& build_id;
   uint64_t inode;  // 0: unknown
@@ -116,19 +128,26 @@ Result<ModuleFile> accept(Result<UniqueFd> fd, const std::string& path, const Wa
 
 }  // namespace
 
-Result<UniqueFd> open_in_root(pid_t pid, const std::string& path) {
-  std::string shown = pid == 0 ? path : fmt::format("/proc/{}/root{}", pid, path);
+Result<UniqueFd> open_on_host(pid_t pid, const std::string& path) {
   if (path.empty() || path[0] != '/') return fail("not an absolute path: {}", path);
-  if (pid == 0) return open_regular(path);
+  return with_rights_of(pid, path, [&] { return open_regular(path); });
+}
+
+Result<UniqueFd> open_in_root(pid_t pid, const std::string& path) {
+  if (pid == 0) return open_on_host(0, path);
+  std::string shown = fmt::format("/proc/{}/root{}", pid, path);
+  if (path.empty() || path[0] != '/') return fail("not an absolute path: {}", path);
   std::string root_path = fmt::format("/proc/{}/root", pid);
   UniqueFd root(::open(root_path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid()) return fail_errno("cannot enter {}", root_path);
-  // A link in the target's tree must not lead into ours.
-  open_how how{};
-  how.flags = O_PATH | O_CLOEXEC;
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  long fd = ::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof(how));
-  return open_regular(UniqueFd(static_cast<int>(fd)), shown);
+  return with_rights_of(pid, shown, [&] {
+    // A link in the target's tree must not lead into ours.
+    open_how how{};
+    how.flags = O_PATH | O_CLOEXEC;
+    how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+    long named = ::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof(how));
+    return open_regular(UniqueFd(static_cast<int>(named)), shown);
+  });
 }
 
 Result<std::string> read_build_id(int fd) {
@@ -166,7 +185,7 @@ Result<ModuleFile> open_module_file(pid_t pid, uint64_t start, uint64_t end,
   }
   std::string in_root = fmt::format("/proc/{}/root{}", pid, clean);
   if (auto file = try_one(open_in_root(pid, clean), in_root, false)) return std::move(*file);
-  if (auto file = try_one(open_in_root(0, clean), clean, false)) return std::move(*file);
+  if (auto file = try_one(open_on_host(pid, clean), clean, false)) return std::move(*file);
   if (mismatch->code == EACCES || mismatch->code == EPERM) {
     mismatch->remedy =
         "run as root, or: sudo setcap cap_sys_ptrace,cap_checkpoint_restore+ep assay";

@@ -25,9 +25,12 @@ struct ModuleFile {
 Result<ModuleFile> open_module_file(pid_t pid, uint64_t start, uint64_t end,
                                     const std::string& path, const std::string& build_id);
 
-// Opens a regular file as process `pid` sees it: links are resolved inside its root and never lead
-// outside. pid 0: the host's own path. The path is absolute.
+// Opens a regular file as process `pid` sees it, with the rights of that process: what its user may not read cannot be
+// opened. Links are resolved inside its root and never lead outside. pid 0: the host's own path, with the rights of
+// the caller. The path is absolute. Only regular files are ever opened; a FIFO or a device is looked at and left alone.
 Result<UniqueFd> open_in_root(pid_t pid, const std::string& path);
+// The same path on the host, still with the rights of process `pid`; 0: with those of the caller.
+Result<UniqueFd> open_on_host(pid_t pid, const std::string& path);
 
 // Lowercase hex of the GNU build-id note of an ELF file, "" when it has none, an Error when it is
 // no ELF file. Reads only headers and notes, bounds-checked.

@@ -138,6 +138,7 @@ TEST_F(ModuleFileTest, DeletedAndReplacedFileIsReadThroughTheMapping) {
 TEST_F(ModuleFileTest, ExitedProcessWithoutBuildIdIsRefused) {
   fs::path path = dir_ / "lib.so";
   write_file(path, tiny_elf("abcd"));
+  fs::permissions(dir_, fs::perms::others_read | fs::perms::others_exec, fs::perm_options::add);
   MappingChild child(path, [] { return true; });
   pid_t pid = child.pid();
   child.end();

@@ -15,6 +15,12 @@ symbol::Options symbol_options(const CaptureOptions& options) {
   return out;
 }
 
+reader::ReaderOptions reader_options(const CaptureOptions& options) {
+  reader::ReaderOptions out;
+  out.debuginfod = options.debuginfod;
+  return out;
+}
+
 }  // namespace
 
 Stages::Stages(const CaptureOptions& options, const std::string& unwind_cache,
@@ -23,8 +29,9 @@ Stages::Stages(const CaptureOptions& options, const std::string& unwind_cache,
       mapped_(std::move(mapped)),
       processes(proc, sink),
       tasks(proc, processes, options.target.include_children),
-      symbolizer(symbol::Symbolizer::create(symbol_options(options))),
-      unwinder(unwind::Unwinder::create(unwind_cache)),
+      readers(reader_options(options)),
+      symbolizer(readers.symbolizer(symbol_options(options))),
+      unwinder(unwind::Unwinder::create(unwind_cache, readers.table_builder())),
       namer(*symbolizer, sink),
       spaces(proc, [this](pid_t pid, const model::Mapping& mapping, const model::Module& module,
                           bool is_new) { announce(pid, mapping, module, is_new); }),

@@ -18,6 +18,7 @@
 #include "evidence/stacks/frame_namer.h"
 #include "evidence/stacks/stack_builder.h"
 #include "os/process/procfs.h"
+#include "reader/readers.h"
 #include "session/lifecycle/capture_options.h"
 #include "session/record/tracked_tasks.h"
 #include "symbol/symbolizer.h"
@@ -46,6 +47,7 @@ class Stages {
   // In the order of the path of a sample; destroyed in reverse.
   evidence::ProcessRegister processes;
   TrackedTasks tasks;
+  reader::Readers readers;  // what parses the target's files
   std::unique_ptr<symbol::Symbolizer> symbolizer;
   std::unique_ptr<unwind::Unwinder> unwinder;
   evidence::FrameNamer namer;

@@ -1,13 +1,11 @@
 #include "symbol/elf/debug_files.h"
 
 #include <algorithm>
-#include <cstdlib>
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <zlib.h>
 
-#include "os/process/module_file.h"
+#include "symbol/file_access.h"
 
 namespace assay::symbol {
 namespace {
@@ -36,32 +34,17 @@ uint32_t file_crc(ElfFile& file) {
   return static_cast<uint32_t>(crc);
 }
 
-// elfutils' client library, loaded only when asked for: Assay does not depend on it.
-struct DebuginfodLibrary {
-  using Begin = void* (*)();
-  using Find = int (*)(void*, const unsigned char*, int, char**);
-  using End = void (*)(void*);
-  void* handle = ::dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
-  Begin begin = handle ? reinterpret_cast<Begin>(::dlsym(handle, "debuginfod_begin")) : nullptr;
-  Find find =
-      handle ? reinterpret_cast<Find>(::dlsym(handle, "debuginfod_find_debuginfo")) : nullptr;
-  End end = handle ? reinterpret_cast<End>(::dlsym(handle, "debuginfod_end")) : nullptr;
-};
-
 }  // namespace
 
 FoundFile DebugFiles::open(const std::string& path) {
-  for (pid_t pid : {pid_, pid_t{0}}) {
-    auto fd = os::open_in_root(pid, path);
-    if (!fd) {
-      if (pid == 0) break;
-      continue;
-    }
+  for (bool on_host : {false, true}) {
+    if (!on_host && pid_ == 0) continue;
+    auto fd = files_->open(pid_, path, on_host);
+    if (!fd) continue;
     auto source = ByteSource::from_file(std::move(*fd));
     if (!source) continue;
     auto file = ElfFile::open(std::move(*source));
     if (file) return {std::move(*file), path};
-    if (pid == 0) break;
   }
   return {};
 }
@@ -103,35 +86,16 @@ FoundFile DebugFiles::find_by_link(const DebugLink& link, const std::string& bui
 }
 
 FoundFile DebugFiles::ask_debuginfod(const std::string& build_id) {
-  static const DebuginfodLibrary library;
-  if (library.begin == nullptr || library.find == nullptr || library.end == nullptr) {
-    problem_ =
-        "debuginfod was asked for, but libdebuginfod.so.1 is not installed; try: apt install "
-        "libdebuginfod1";
+  auto answer = files_->ask_debuginfod(build_id);
+  if (!answer) {
+    problem_ = answer.error().what;
     return {};
   }
-  const char* urls = std::getenv("DEBUGINFOD_URLS");
-  if (urls == nullptr || *urls == '\0') {
-    problem_ = "debuginfod was asked for, but DEBUGINFOD_URLS names no server";
-    return {};
-  }
-  void* client = library.begin();
-  if (client == nullptr) return {};
-  char* path = nullptr;
-  // Length 0: the id is text.
-  int fd = library.find(client, reinterpret_cast<const unsigned char*>(build_id.c_str()), 0, &path);
-  library.end(client);
-  std::string where = path != nullptr ? path : "debuginfod";
-  std::free(path);
-  if (fd < 0) {
-    problem_ = fmt::format("debuginfod has no debug file for {}: {}", build_id, std::strerror(-fd));
-    return {};
-  }
-  auto source = ByteSource::from_file(UniqueFd(fd));
+  auto source = ByteSource::from_file(std::move(answer->fd));
   if (!source) return {};
   auto file = ElfFile::open(std::move(*source));
   if (!file || (*file)->build_id() != build_id) return {};
-  return {std::move(*file), where};
+  return {std::move(*file), answer->path};
 }
 
 FoundFile DebugFiles::find_alt(ElfFile& of, const std::string& path) {

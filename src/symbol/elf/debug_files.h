@@ -17,6 +17,7 @@
 
 namespace assay::symbol {
 
+class FileAccess;
 using elf::ByteSource;
 using elf::DebugLink;
 using elf::ElfFile;
@@ -29,8 +30,8 @@ struct FoundFile {
 
 class DebugFiles {
  public:
-  DebugFiles(pid_t pid, std::string module_path, bool debuginfod)
-      : pid_(pid), module_path_(std::move(module_path)), debuginfod_(debuginfod) {}
+  DebugFiles(pid_t pid, std::string module_path, std::shared_ptr<FileAccess> files, bool debuginfod)
+      : pid_(pid), module_path_(std::move(module_path)), files_(std::move(files)), debuginfod_(debuginfod) {}
 
   FoundFile find_debug(ElfFile& module, const std::string& build_id);
   // The file that dwz moved shared entries to; `of` is the file that refers to it, found at `path`.
@@ -49,6 +50,7 @@ class DebugFiles {
 
   const pid_t pid_;
   const std::string module_path_;
+  const std::shared_ptr<FileAccess> files_;
   const bool debuginfod_;
   std::string problem_;
 };

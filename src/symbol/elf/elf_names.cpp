@@ -31,7 +31,7 @@ class ElfNames final : public NameSource {
   ElfNames(const Options& options, model::Module module, pid_t pid, Result<os::ModuleFile> opened)
       : options_(options),
         module_(std::move(module)),
-        files_(pid, clean_path(module_.path), options.debuginfod) {
+        files_(pid, clean_path(module_.path), options.files, options.debuginfod) {
     if (!opened) {
       status_.problem = opened.error().what;
       return;
@@ -44,7 +44,7 @@ class ElfNames final : public NameSource {
       : options_(options),
         module_(std::move(module)),
         image_(std::move(image)),
-        files_(0, "", false) {
+        files_(0, "", options.files, false) {
     status_.opened = !image_.empty();
     if (image_.empty()) status_.problem = "this process has no vdso";
   }

@@ -1,7 +1,6 @@
 // The names of code without a file: a process' perf map and jitdump, read on as they grow.
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <mutex>
 
 #include <fcntl.h>
@@ -10,6 +9,7 @@
 
 #include "base/clock.h"
 #include "model/anonymous_module.h"
+#include "symbol/file_access.h"
 #include "symbol/jit/jit_code.h"
 #include "symbol/name_source.h"
 
@@ -50,30 +50,6 @@ struct GrowingFile {
   }
 };
 
-// The pid by which the process knows itself: what it names its files by.
-pid_t own_pid(pid_t pid) {
-  std::ifstream status(fmt::format("/proc/{}/status", pid));
-  for (std::string line; std::getline(status, line);) {
-    if (!line.starts_with("NSpid:")) continue;
-    size_t last = line.find_last_of(" \t");
-    pid_t own = 0;
-    std::from_chars(line.data() + last + 1, line.data() + line.size(), own);
-    if (own > 0) return own;
-  }
-  return pid;
-}
-
-// The jitdump that a process mapped to make itself known: its path ends in jit-PID.dump.
-std::string find_jit_dump(pid_t pid, pid_t own) {
-  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
-  std::string ending = fmt::format("jit-{}.dump", own);
-  for (std::string line; std::getline(maps, line);) {
-    size_t slash = line.find('/');
-    if (slash != std::string::npos && line.ends_with(ending)) return line.substr(slash);
-  }
-  return "";
-}
-
 // V8 ("JS:*name /path/file.js:10:5"), CPython ("py::name:/path/file.py").
 void split_known_names(const std::string& name, model::Location& out) {
   out.function = name;
@@ -109,9 +85,8 @@ void split_known_names(const std::string& name, model::Location& out) {
 
 class JitNames final : public NameSource {
  public:
-  JitNames(pid_t pid, std::string module_path)
-      : pid_(pid), own_pid_(own_pid(pid)), module_path_(std::move(module_path)) {
-    map_.path = fmt::format("/tmp/perf-{}.map", own_pid_);
+  JitNames(pid_t pid, std::string module_path, std::shared_ptr<FileAccess> files)
+      : pid_(pid), module_path_(std::move(module_path)), files_(std::move(files)) {
     look_for_files();
   }
 
@@ -149,8 +124,7 @@ class JitNames final : public NameSource {
     if (map_.fd.valid()) out.source = "perf map " + map_.path;
     if (dump_.fd.valid()) out.source = "jitdump " + dump_.path;
     if (!out.opened) {
-      out.problem = map_.path +
-                    " does not exist; try: node --perf-basic-prof, python3 -X perf, or a JVM agent";
+      out.problem = problem_ + "; try: node --perf-basic-prof, python3 -X perf, or a JVM agent";
     } else if (reader_.damaged()) {
       out.problem = dump_.path + " is damaged";
     }
@@ -164,21 +138,15 @@ class JitNames final : public NameSource {
     return code_.find(address);
   }
   void look_for_files() {
-    auto open = [this](GrowingFile& file) {
-      if (file.fd.valid() || file.path.empty()) return;
-      auto fd = os::open_in_root(pid_, file.path);
-      if (!fd) return;
-      // Written by the target's own user or by root: /tmp is everyone's.
-      struct stat target {
-      }, written{};
-      std::string process = fmt::format("/proc/{}", pid_);
-      if (::stat(process.c_str(), &target) != 0 || ::fstat(fd->get(), &written) != 0) return;
-      if (written.st_uid != target.st_uid && written.st_uid != 0) return;
-      file.fd = std::move(*fd);
-    };
-    open(map_);
-    if (dump_.path.empty()) dump_.path = find_jit_dump(pid_, own_pid_);
-    open(dump_);
+    if (!map_.fd.valid()) problem_ = take(files_->open_perf_map(pid_), map_);
+    if (!dump_.fd.valid()) take(files_->open_jit_dump(pid_), dump_);
+  }
+  // Why not, when there is nothing to take.
+  static std::string take(Result<NamedFile> opened, GrowingFile& file) {
+    if (!opened) return opened.error().what;
+    file.fd = std::move(opened->fd);
+    file.path = std::move(opened->path);
+    return "";
   }
   void read_on() {
     TimeNs now = monotonic_ns();
@@ -191,10 +159,11 @@ class JitNames final : public NameSource {
   }
 
   const pid_t pid_;
-  const pid_t own_pid_;
   const std::string module_path_;
+  const std::shared_ptr<FileAccess> files_;
   std::mutex mutex_;
   GrowingFile map_, dump_;
+  std::string problem_;
   JitDumpReader reader_;
   JitCode code_;
   TimeNs next_search_ = 0;
@@ -202,9 +171,9 @@ class JitNames final : public NameSource {
 
 }  // namespace
 
-std::unique_ptr<NameSource> make_jit_names(pid_t pid, const model::Module& module) {
+std::unique_ptr<NameSource> make_jit_names(const Options& options, pid_t pid, const model::Module& module) {
   if (pid <= 0) pid = model::pid_of_anonymous_module(module.path).value_or(pid);
-  return std::make_unique<JitNames>(pid, module.path);
+  return std::make_unique<JitNames>(pid, module.path, options.files);
 }
 
 }  // namespace assay::symbol

@@ -58,43 +58,65 @@ bool write_all(int fd, std::span<const std::byte> bytes) {
   return true;
 }
 
+// Nobody but the caller (and root) can have put anything into it.
+bool is_private(const std::string& folder) {
+  UniqueFd fd(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat st {};
+  if (!fd.valid() || ::fstat(fd.get(), &st) != 0) return false;
+  return st.st_uid == ::geteuid() && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+int64_t in_ns(const timespec& time) {
+  return time.tv_sec * 1'000'000'000LL + time.tv_nsec;
+}
+
 }  // namespace
 
-std::string TableStore::path_of(const std::string& build_id) const {
-  if (cache_dir_.empty() || !is_build_id(build_id)) return "";
-  return cache_dir_ + "/unwind/" + build_id + ".v" + std::to_string(kTableVersion);
+std::optional<FileIdentity> FileIdentity::of(int fd, const std::string& build_id) {
+  struct stat st {};
+  if (::fstat(fd, &st) != 0) return std::nullopt;
+  return FileIdentity{build_id, st.st_dev, st.st_ino, static_cast<uint64_t>(st.st_size), in_ns(st.st_mtim),
+                      in_ns(st.st_ctim)};
 }
 
-std::shared_ptr<const Table> TableStore::find(const std::string& build_id) const {
-  if (build_id.empty()) return nullptr;
-  if (auto table = registry().find(build_id)) return table;
-  std::string path = path_of(build_id);
-  if (path.empty()) return nullptr;
-  auto table = Table::from_file(path, build_id);
-  return table ? registry().keep(build_id, *table) : nullptr;
+std::string FileIdentity::text() const {
+  return fmt::format("{}-{:x}-{:x}-{:x}-{:x}-{:x}", build_id, device, inode, bytes, modified_ns, changed_ns);
 }
 
-std::shared_ptr<const Table> TableStore::get(const std::string& build_id,
-                                             const std::string& identity,
-                                             const Build& build) const {
-  const std::string& key = build_id.empty() ? identity : build_id;
-  if (auto table = build_id.empty() ? registry().find(key) : find(build_id)) return table;
+TableStore::TableStore(const std::string& cache_dir) {
+  if (cache_dir.empty()) return;
+  std::error_code ignored;
+  std::string folder = cache_dir + "/unwind";
+  std::filesystem::create_directories(cache_dir, ignored);
+  ::mkdir(folder.c_str(), 0700);
+  if (is_private(folder)) folder_ = folder;
+}
+
+std::string TableStore::path_of(const FileIdentity& file) const {
+  if (folder_.empty() || !is_build_id(file.build_id)) return "";
+  return fmt::format("{}/{}.v{}", folder_, file.text(), kTableVersion);
+}
+
+std::shared_ptr<const Table> TableStore::get(const FileIdentity& file, const Build& build) const {
+  std::string key = file.text(), path = path_of(file);
+  if (auto table = registry().find(key)) return table;
+  if (!path.empty()) {
+    if (auto kept = Table::from_file(path, file.build_id)) return registry().keep(key, *kept);
+  }
   auto bytes = build();
   if (!bytes) return nullptr;
   auto table = Table::from_bytes(std::move(*bytes));
   if (!table) return nullptr;
-  if (std::string path = path_of(build_id); !path.empty()) save(**table, path);
+  if (!path.empty()) save(**table, path);
   return registry().keep(key, *table);
 }
 
 void TableStore::save(const Table& table, const std::string& path) const {
   static std::atomic<uint64_t> counter = 0;
-  std::error_code ignored;
-  std::filesystem::create_directories(cache_dir_ + "/unwind", ignored);
   std::string aside = path + "." + std::to_string(::getpid()) + "." + std::to_string(++counter);
-  UniqueFd fd(::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
+  UniqueFd fd(::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid()) return;
-  bool written = ::fchmod(fd.get(), 0644) == 0 && write_all(fd.get(), table.bytes());
+  bool written = write_all(fd.get(), table.bytes());
   if (!written || ::rename(aside.c_str(), path.c_str()) != 0) ::unlink(aside.c_str());
 }
 

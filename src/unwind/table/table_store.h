@@ -1,15 +1,18 @@
-// TableStore: unwind tables by build id, shared by all Unwinders of the process and kept on disk.
+// TableStore: unwind tables by the file they were made from, shared by all Unwinders of the process and kept on disk.
 //
-// In: a module's identity and a way to build its table; out: the table, from memory, from
-// `cache_dir`/unwind/BUILDID.v1, or built and stored there (written aside, then renamed). Files
-// that are damaged, foreign or of another version are ignored and replaced. Threads: safe; two
-// threads may build the same table at once, one result is kept. Failures: null when the table
-// cannot be built; a cache that cannot be written costs only time.
+// In: a file's identity and a way to build its table; out: the table, from memory, from `cache_dir`/unwind, or built and
+// stored there (written aside, then renamed). The identity is what the kernel says of the file (device, inode, size,
+// times), not the build id that the file claims: a library with a false build id gets a table of its own and spoils
+// nobody else's. The cache is used only where its folder belongs to the caller and no other user can write to it; files
+// that are damaged, foreign or of another version are ignored and replaced. Threads: safe; two threads may build the
+// same table at once, one result is kept. Failures: null when the table cannot be built; a cache that cannot be written
+// costs only time.
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,23 +21,29 @@
 
 namespace assay::unwind {
 
+struct FileIdentity {
+  std::string build_id;
+  uint64_t device = 0, inode = 0, bytes = 0;
+  int64_t modified_ns = 0, changed_ns = 0;
+
+  static std::optional<FileIdentity> of(int fd, const std::string& build_id);
+  // Also the name of its file in the cache.
+  std::string text() const;
+};
+
 class TableStore {
  public:
   using Build = std::function<Result<std::vector<std::byte>>()>;
 
-  explicit TableStore(std::string cache_dir) : cache_dir_(std::move(cache_dir)) {}
+  explicit TableStore(const std::string& cache_dir);
 
-  // `build_id` empty: kept in memory only, under `identity` (path, device, inode, time).
-  std::shared_ptr<const Table> get(const std::string& build_id, const std::string& identity,
-                                   const Build& build) const;
-  // Only from memory or disk.
-  std::shared_ptr<const Table> find(const std::string& build_id) const;
+  std::shared_ptr<const Table> get(const FileIdentity& file, const Build& build) const;
 
  private:
-  std::string path_of(const std::string& build_id) const;  // "" when it is not kept on disk
+  std::string path_of(const FileIdentity& file) const;  // "" when it is not kept on disk
   void save(const Table& table, const std::string& path) const;
 
-  std::string cache_dir_;
+  std::string folder_;  // empty: nothing is kept on disk
 };
 
 }  // namespace assay::unwind

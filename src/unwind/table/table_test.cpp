@@ -267,14 +267,16 @@ class TableStoreTest : public ::testing::Test {
     return build_table(**open_elf(elf), id_);
   }
   std::shared_ptr<const Table> get() {
-    return TableStore(dir_).get(id_, "", [&] { return build(); });
+    return TableStore(dir_).get(identity(), [&] { return build(); });
   }
+  FileIdentity identity() const { return {id_, 1, inode_, 3, 4, 5}; }
   std::string file() const {
-    return dir_ + "/unwind/" + id_ + ".v" + std::to_string(kTableVersion);
+    return dir_ + "/unwind/" + identity().text() + ".v" + std::to_string(kTableVersion);
   }
 
   TemporaryDirectory scratch_;
   std::string dir_ = scratch_.path(), id_ = "00112233445566778899aabbccddeeff00112233";
+  uint64_t inode_ = 2;
   int built_ = 0;
 };
 
@@ -301,10 +303,9 @@ TEST_F(TableStoreTest, ADamagedOrForeignFileIsRebuilt) {
   }
   ASSERT_TRUE(get());
   EXPECT_EQ(built_, 2);
-  std::string other = id_;
-  other[0] = 'f';
-  std::filesystem::copy(file(), dir_ + "/unwind/" + other + ".v" + std::to_string(kTableVersion));
-  id_ = other;
+  std::string known = file();
+  id_[0] = 'f';
+  std::filesystem::copy(known, file());
   ASSERT_TRUE(get());
   EXPECT_EQ(built_, 3) << "a file under another's name is not believed";
   std::ofstream(file(), std::ios::trunc) << "short";
@@ -315,7 +316,22 @@ TEST_F(TableStoreTest, ADamagedOrForeignFileIsRebuilt) {
 TEST_F(TableStoreTest, ABuildIdThatIsNoneNeverBecomesAPath) {
   id_ = "../../evil";
   ASSERT_TRUE(get());
-  EXPECT_FALSE(std::filesystem::exists(dir_ + "/unwind"));
+  EXPECT_TRUE(std::filesystem::is_empty(dir_ + "/unwind"));
+}
+
+TEST_F(TableStoreTest, AnotherFileWithTheSameBuildIdHasATableOfItsOwn) {
+  auto honest = get();
+  inode_ = 77;  // a library that claims the build id of another
+  auto false_one = get();
+  EXPECT_NE(honest, false_one);
+  EXPECT_EQ(built_, 2);
+}
+
+TEST_F(TableStoreTest, AFolderThatOthersCanWriteToIsNotUsed) {
+  std::filesystem::create_directory(dir_ + "/unwind");
+  std::filesystem::permissions(dir_ + "/unwind", std::filesystem::perms::all);
+  ASSERT_TRUE(get());
+  EXPECT_TRUE(std::filesystem::is_empty(dir_ + "/unwind"));
 }
 
 TEST(Vdso, HasATable) {
