@@ -2,19 +2,19 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "analysis/rules/detect.h"
-#include "analysis/verdict/gain.h"
-#include "analysis/time/handoffs.h"
+#include "analysis/accounted/accounted_run.h"
 #include "analysis/heap/heap_findings.h"
-#include "analysis/time/idle_judge.h"
+#include "analysis/rules/detect.h"
+#include "analysis/time/handoffs.h"
+#include "analysis/time/wait_shapes.h"
+#include "analysis/verdict/gain.h"
 #include "analysis/verdict/verdict.h"
 #include "analysis/verdict/vitals.h"
-#include "analysis/time/wait_classifier.h"
-#include "analysis/time/wait_shapes.h"
 
 namespace assay::analysis {
 namespace {
@@ -63,28 +63,21 @@ double ratio(double part, double whole) {
   return whole > 0 ? part / whole : 0;
 }
 
-// The rules' name sets, matched against the functions of one run.
-struct Matched {
-  NameSets sets;
-  IdleRules idle;
-  Categories categories;
-  DetectorSets detectors;
-  StackFeatures features;
-
-  Matched(const RuleSet& rules, const CallTree& tree, const run::Contents& run)
-      : idle(rules, sets), categories(rules, sets), detectors(rules, sets), features(tree, sets) {
-    categories.place(tree, features, run);
-  }
+// The rules as the stages after the passes ask for them.
+struct Rules {
+  const Categories& categories;
+  const DetectorSets& detectors;
+  const StackFeatures& features;
 };
 
 // The passes and what they feed. Another breakdown is one more builder here.
 struct Passes {
+  AccountedRun& accounted;
   const run::Contents& run;
   std::vector<bool> selected;
-  CallTree tree;
-  Matched rules;
-  WaitClassifier classifier;
-  IdleJudge judge;
+  const CallTree& tree;
+  Rules rules;
+  const IdleJudge& judge;
   OnCpuBuilder on_cpu;
   OffCpuBuilder off_cpu;
   ThreadTimeBuilder thread_time;
@@ -96,50 +89,49 @@ struct Passes {
   uint64_t waits_without_stack = 0;
   uint64_t orphans = 0;
 
-  Passes(const run::Contents& contents, const RuleSet& set, std::vector<bool> wanted,
+  Passes(AccountedRun& whole, const DetectorSets& detectors, std::vector<bool> wanted,
          std::vector<ThreadCounters> counters)
-      : run(contents),
+      : accounted(whole),
+        run(whole.contents()),
         selected(std::move(wanted)),
-        tree(contents),
-        rules(set, tree, contents),
-        classifier(tree),
-        judge(tree, rules.features, rules.idle, contents),
+        tree(whole.tree()),
+        rules{whole.rules().categories, detectors, whole.rules().features},
+        judge(whole.judge()),
         on_cpu(tree),
-        off_cpu(tree, contents),
-        thread_time(contents, std::move(counters), selected),
-        locks(tree, judge, contents),
-        shapes(tree, contents.threads.size()),
+        off_cpu(tree, run),
+        thread_time(run, std::move(counters), selected),
+        locks(tree, judge, run),
+        shapes(tree, run.threads.size()),
         handoffs(judge),
-        cpu(contents.threads.size()) {}
+        cpu(run.threads.size()) {}
 
-  bool wanted(model::ThreadId thread) const {
-    return thread.value < selected.size() && selected[thread.value];
+  Result<void> read() {
+    Onlooker samples;
+    samples.sample = [this](const model::Sample& sample) { visit(sample); };
+    if (auto settled = accounted.settle(samples); !settled) return settled;
+    orphans = accounted.orphans();
+    return accounted.for_each_wait(
+        accounted.reader(), accounted.window(),
+        [this](const model::Wait& wait) { return selected[wait.thread.value]; },
+        [this](const AccountedWait& wait) { visit(wait); });
   }
 
   void visit(const model::Sample& sample) {
-    if (sample.thread.value >= selected.size()) ++orphans;
-    if (!wanted(sample.thread)) return;
+    if (!accounted.lists(sample.thread)) return;
+    // Of all threads: a process's samples divide the time of its threads that have none.
     const Function* leaf = tree.leaf_of(sample.stack);
     thread_time.add_sample(sample, leaf ? leaf->kind : CodeKind::marker);
+    if (!selected[sample.thread.value]) return;
     on_cpu.add(sample);
-    judge.observe_sample(sample);
     ThreadCpu& mine = cpu[sample.thread.value];
     auto role = static_cast<size_t>(rules.categories.role(tree.path_of(sample.stack)));
     mine.role_ns[role] += sample.weight_ns;
     mine.sampled_ns += sample.weight_ns;
   }
 
-  // Whether a wait is one for work depends on what its pool does otherwise.
-  void observe(const model::Wait& wait) {
-    if (wanted(wait.thread)) judge.observe_wait(wait, classifier.kind_of(wait));
-  }
-
-  void visit(const model::Wait& wait) {
-    if (wait.thread.value >= selected.size()) ++orphans;
-    if (!wanted(wait.thread)) return;
+  void visit(const AccountedWait& accounted_wait) {
+    const auto& [wait, kind, idle] = accounted_wait;
     ++waits;
-    BlockKind kind = classifier.kind_of(wait);
-    bool idle = judge.idle(wait, kind);
     PlacedWait placed = thread_time.add_wait(wait, kind, idle);
     off_cpu.add(wait, kind, idle, placed);
     shapes.add(wait, kind, placed);
@@ -194,9 +186,9 @@ int64_t busy_of(const Report& report, const std::set<std::string>& serving) {
   return sum;
 }
 
-}  // namespace
-
-Result<Report> analyse(const run::Reader& reader, const Options& options) {
+Result<Report> report_of(AccountedRun& accounted, const DetectorSets& detectors,
+                         const Options& options, std::vector<int64_t>& cpu_ns_by_stack) {
+  const run::Reader& reader = accounted.reader();
   const run::Contents& run = reader.contents();
   std::vector<bool> selected = select_threads(run, options);
   std::string selection = selection_text(options);
@@ -211,19 +203,10 @@ Result<Report> analyse(const run::Reader& reader, const Options& options) {
   auto workload = read_workload(reader);
   if (!workload) return std::unexpected(workload.error());
 
-  const RuleSet& rules = options.rules ? *options.rules : default_rules();
-  Passes passes(run, rules, std::move(selected), std::move(*counters));
-  run::TimeRange window{run.info.window_begin_ns, run.info.window_end_ns};
-  auto status =
-      reader.for_each_sample(window, [&](const model::Sample& sample) { passes.visit(sample); });
-  if (!status) return std::unexpected(status.error());
-  status = passes.classifier.learn(reader);
-  if (!status) return std::unexpected(status.error());
-  status = reader.for_each_wait(window, [&](const model::Wait& wait) { passes.observe(wait); });
-  if (!status) return std::unexpected(status.error());
-  passes.judge.decide();
-  status = reader.for_each_wait(window, [&](const model::Wait& wait) { passes.visit(wait); });
-  if (!status) return std::unexpected(status.error());
+  const RuleSet& rules = accounted.rule_set();
+  Passes passes(accounted, detectors, std::move(selected), std::move(*counters));
+  if (auto read = passes.read(); !read) return std::unexpected(read.error());
+  cpu_ns_by_stack = passes.on_cpu.weights();
 
   Report report;
   report.run_path = options.run_path;
@@ -286,6 +269,26 @@ Result<Report> analyse(const run::Reader& reader, const Options& options) {
   if (!suspects) return std::unexpected(suspects.error());
   report.suspects = std::move(*suspects);
   return report;
+}
+
+}  // namespace
+
+Result<AnalysedRun> analyse_run(const run::Reader& reader, const Options& options) {
+  const RuleSet& rules = options.rules ? *options.rules : default_rules();
+  std::optional<DetectorSets> detectors;
+  AccountedRun accounted(reader,
+                         {&rules, true, [&](NameSets& sets) { detectors.emplace(rules, sets); }});
+  std::vector<int64_t> cpu_ns_by_stack;
+  auto report = report_of(accounted, *detectors, options, cpu_ns_by_stack);
+  if (!report) return std::unexpected(report.error());
+  return AnalysedRun{std::move(*report), std::move(accounted).take_tree(),
+                     std::move(cpu_ns_by_stack)};
+}
+
+Result<Report> analyse(const run::Reader& reader, const Options& options) {
+  auto analysed = analyse_run(reader, options);
+  if (!analysed) return std::unexpected(analysed.error());
+  return std::move(analysed->report);
 }
 
 }  // namespace assay::analysis

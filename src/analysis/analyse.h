@@ -12,6 +12,7 @@
 
 #include <sys/types.h>
 
+#include "analysis/profile/call_tree.h"
 #include "analysis/report.h"
 #include "analysis/rules/rule_set.h"
 #include "base/result.h"
@@ -39,5 +40,13 @@ struct Options {
 };
 
 Result<Report> analyse(const run::Reader& reader, const Options& options);
+
+// The same, with what comparisons are made from: every call path and its CPU time.
+struct AnalysedRun {
+  Report report;
+  CallTree calls;  // of the reader's contents
+  std::vector<int64_t> cpu_ns_by_stack;
+};
+Result<AnalysedRun> analyse_run(const run::Reader& reader, const Options& options);
 
 }  // namespace assay::analysis

@@ -116,9 +116,9 @@ Result<UnplacedRun> read_unplaced_run(const run::Reader& reader, const std::stri
   Options options;
   options.run_path = path;
   options.max_heap_sites = SIZE_MAX;
-  auto report = analyse(reader, options);
-  if (!report) return std::unexpected(report.error());
-  RunValues values = values_of(*report, path, program_of(reader));
+  auto analysed = analyse_run(reader, options);
+  if (!analysed) return std::unexpected(analysed.error());
+  RunValues values = values_of(analysed->report, path, program_of(reader));
   bool any = values.samples > 0 || values.waits > 0 || values.heap.allocated.samples > 0 ||
              values.heap.live.samples > 0;
   if (!any)
@@ -128,15 +128,8 @@ Result<UnplacedRun> read_unplaced_run(const run::Reader& reader, const std::stri
   auto counted = read_counted_parts(reader);
   if (!counted) return std::unexpected(counted.error());
   values.counted = std::move(*counted);
-
-  CallTree calls(reader.contents());
-  OnCpuBuilder on_cpu(calls);
-  run::TimeRange window{report->info.window_begin_ns, report->info.window_end_ns};
-  auto read =
-      reader.for_each_sample(window, [&](const model::Sample& sample) { on_cpu.add(sample); });
-  if (!read) return std::unexpected(read.error());
-  std::vector<int64_t> ns_by_stack = on_cpu.weights();
-  return UnplacedRun{std::move(values), std::move(calls), std::move(ns_by_stack)};
+  return UnplacedRun{std::move(values), std::move(analysed->calls),
+                     std::move(analysed->cpu_ns_by_stack)};
 }
 
 RunValues place(UnplacedRun run, UnionTree& tree) {

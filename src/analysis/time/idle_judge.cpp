@@ -6,6 +6,7 @@
 #include <string>
 
 #include "analysis/interval.h"
+#include "model/wait_pieces.h"
 
 namespace assay::analysis {
 namespace {
@@ -196,7 +197,7 @@ bool IdleJudge::is_candidate(const model::Wait& wait, BlockKind kind) const {
 
 void IdleJudge::observe_wait(const model::Wait& wait, BlockKind kind) {
   if (wait.thread.value >= group_of_thread_.size() || !is_candidate(wait, kind)) return;
-  if (wait.has(model::WaitFlag::preempted) || wait.has(model::WaitFlag::new_thread)) return;
+  if (model::waits_for_cpu_only(wait)) return;
   uint32_t index = group_of_thread_[wait.thread.value];
   PathIndex path = tree_.path_of(wait.stack);
   waited_in_[call_[path]] = 1;

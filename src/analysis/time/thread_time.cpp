@@ -19,19 +19,6 @@ constexpr int64_t kLongEnoughNs = 50 * kReadingErrorNs;
 constexpr int64_t kPeriodsToBeSeen = 10;
 constexpr int64_t kUsualPeriodNs = 10 * kNsPerMs;
 
-int64_t overlap(TimeNs a_begin, TimeNs a_end, TimeNs b_begin, TimeNs b_end) {
-  return std::max<int64_t>(0, std::min(a_end, b_end) - std::max(a_begin, b_begin));
-}
-
-// start + duration without overflow: both come from a file.
-TimeNs end_of(const model::Wait& wait) {
-  TimeNs end = 0;
-  if (__builtin_add_overflow(wait.start, std::max<int64_t>(0, wait.duration_ns), &end)) {
-    return INT64_MAX;
-  }
-  return end;
-}
-
 template <size_t N>
 int64_t sum(const std::array<int64_t, N>& values) {
   return std::accumulate(values.begin(), values.end(), int64_t{0});
@@ -60,15 +47,12 @@ ThreadTimeBuilder::ThreadTimeBuilder(const run::Contents& run, std::vector<Threa
       states_(run.threads.size()) {
   counters_.resize(states_.size());
   selected_.resize(states_.size());
+  model::TimeSpan window{run.info.window_begin_ns, run.info.window_end_ns};
   for (size_t i = 0; i < states_.size(); ++i) {
     State& state = states_[i];
-    state.begin_ns = std::max(run.threads[i].begin_ns, run.info.window_begin_ns);
-    state.end_ns =
-        std::max(state.begin_ns, std::min(run.threads[i].end_ns, run.info.window_end_ns));
-    state.covered_until_ns = state.begin_ns;
+    state.cover = ThreadCover(run.threads[i], window);
     if (const auto& run_ns = counters_[i].run_ns) {
-      state.check_begin_ns = std::max(run_ns->begin_ns, state.begin_ns);
-      state.check_end_ns = std::min(run_ns->end_ns, state.end_ns);
+      state.checked = model::TimeSpan{run_ns->begin_ns, run_ns->end_ns}.within(state.cover.life());
     }
   }
 }
@@ -84,40 +68,30 @@ void ThreadTimeBuilder::add_sample(const model::Sample& sample, CodeKind leaf) {
 PlacedWait ThreadTimeBuilder::add_wait(const model::Wait& wait, BlockKind kind, bool idle) {
   if (wait.thread.value >= states_.size()) return {};
   State& state = states_[wait.thread.value];
-  TimeNs wait_end = end_of(wait);
   ++state.waits;
-  TimeNs in_window_begin = std::max(wait.start, state.begin_ns);
-  TimeNs end = std::min(wait_end, state.end_ns);
-  if (in_window_begin < state.covered_until_ns && in_window_begin < end) {
+  CoveredWait covered = state.cover.add(wait);
+  if (covered.overlap_ns > 0) {
     ++accounting_.overlapping_waits;
-    accounting_.overlapping_ns += std::min(end, state.covered_until_ns) - in_window_begin;
+    accounting_.overlapping_ns += covered.overlap_ns;
   }
-  TimeNs begin = std::max(in_window_begin, state.covered_until_ns);
-  if (begin >= end) return {};
-  state.covered_until_ns = end;
-  state.off_in_check_ns += overlap(begin, end, state.check_begin_ns, state.check_end_ns);
-
-  int64_t length = end - begin;
-  if (wait.has(model::WaitFlag::preempted) || wait.has(model::WaitFlag::new_thread)) {
-    state.runqueue_ns += length;
-    return {};
-  }
-  PlacedWait placed{begin, length,
-                    begin != wait.start || end != wait_end ||
-                        wait.has(model::WaitFlag::open_start) ||
-                        wait.has(model::WaitFlag::open_end)};
+  const model::WaitPieces& pieces = covered.pieces;
+  if (pieces.empty()) return {};
+  state.off_in_check_ns += pieces.whole().within(state.checked).ns();
+  state.runqueue_ns += pieces.ns(model::WaitState::runqueue);
+  model::TimeSpan blocked = pieces.piece(model::WaitState::blocked);
   size_t slot = idle ? kIdleSlot : static_cast<size_t>(kind);
-  if (wait.has(model::WaitFlag::runqueue_known)) {
-    int64_t runnable = std::clamp<int64_t>(wait.runqueue_ns, 0, wait_end - wait.start);
-    placed.blocked_ns -= overlap(begin, end, wait_end - runnable, wait_end);
-    state.runqueue_ns += length - placed.blocked_ns;
-    state.blocked_ns[slot] += placed.blocked_ns;
+  if (pieces.measured()) {
+    state.blocked_ns[slot] += blocked.ns();
   } else {
-    state.unsplit_ns[slot] += length;
+    state.unsplit_ns[slot] += blocked.ns();
     // A wait that had not ended had no wake-up either, so it queued for no CPU.
-    if (!wait.has(model::WaitFlag::open_end) && end == wait_end) ++state.wakeups[slot];
+    bool ended = !wait.has(model::WaitFlag::open_end) && blocked.end_ns == covered.whole.end_ns;
+    if (ended) ++state.wakeups[slot];
   }
-  return placed;
+  if (blocked.empty()) return {};
+  return {blocked.begin_ns, blocked.ns(),
+          covered.is_cut() || wait.has(model::WaitFlag::open_start) ||
+              wait.has(model::WaitFlag::open_end)};
 }
 
 void ThreadTimeBuilder::split_unsplit(const State& state, const ThreadCounters& counters,
@@ -130,7 +104,7 @@ void ThreadTimeBuilder::split_unsplit(const State& state, const ThreadCounters& 
   uint64_t wakeups = std::accumulate(state.wakeups.begin(), state.wakeups.end(), uint64_t{0});
   if (!counters.run_delay || wakeups == 0) return;
   int64_t span = counters.run_delay->end_ns - counters.run_delay->begin_ns;
-  int64_t wall = state.end_ns - state.begin_ns;
+  int64_t wall = state.cover.life().ns();
   // Readings over less than half of the thread's life say too little of the rest.
   if (span <= 0 || span < wall / 2) return;
   double scaled = static_cast<double>(counters.run_delay->by) * static_cast<double>(wall) /
@@ -182,7 +156,7 @@ double ThreadTimeBuilder::kernel_share(const State& state, const ThreadCounters&
 bool ThreadTimeBuilder::unseen(size_t thread) const {
   const State& state = states_[thread];
   if (state.samples > 0 || state.waits > 0) return false;
-  int64_t wall = state.end_ns - state.begin_ns;
+  int64_t wall = state.cover.life().ns();
   int64_t period = run_.info.sample_period_ns > 0 ? run_.info.sample_period_ns : kUsualPeriodNs;
   if (wall < kPeriodsToBeSeen * period) return false;
   const auto& ran = counters_[thread].run_ns;
@@ -192,7 +166,7 @@ bool ThreadTimeBuilder::unseen(size_t thread) const {
 void ThreadTimeBuilder::check(size_t thread) {
   const State& state = states_[thread];
   const auto& account = counters_[thread].run_ns;
-  int64_t span = state.check_end_ns - state.check_begin_ns;
+  int64_t span = state.checked.ns();
   if (!account || span <= 0) return;
   int64_t error = std::abs(span - state.off_in_check_ns - account->by);
   ++accounting_.threads_checked;
@@ -209,7 +183,7 @@ void ThreadTimeBuilder::check(size_t thread) {
 TimeSplit ThreadTimeBuilder::split_of(size_t thread, const State& process_sum) {
   const State& state = states_[thread];
   TimeSplit split;
-  split.wall_ns = state.end_ns - state.begin_ns;
+  split.wall_ns = state.cover.life().ns();
   if (unseen(thread)) {
     ++accounting_.threads_unseen;
     split.of(BlockKind::unknown) = split.wall_ns;

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/accounted/thread_cover.h"
 #include "analysis/profile/call_tree.h"
 #include "analysis/profile/thread_counters.h"
 #include "analysis/time/wait_kind.h"
@@ -107,9 +108,8 @@ class ThreadTimeBuilder {
   static constexpr size_t kSlots = kBlockKindCount + 1;
   static constexpr size_t kIdleSlot = kBlockKindCount;
   struct State {
-    TimeNs begin_ns = 0, end_ns = 0;  // the thread's part of the window
-    TimeNs covered_until_ns = 0;      // end of its latest wait
-    TimeNs check_begin_ns = 0, check_end_ns = 0;
+    ThreadCover cover;        // of the thread's part of the window
+    model::TimeSpan checked;  // between two readings of the kernel's own account
     int64_t off_in_check_ns = 0;
     int64_t runqueue_ns = 0;                   // measured by the waits themselves
     std::array<int64_t, kSlots> blocked_ns{};  // measured

@@ -18,7 +18,7 @@ StackEvidence WaitClassifier::compute(model::StackId stack) const {
   return evidence_of(kernel, user);
 }
 
-const StackEvidence& WaitClassifier::evidence(model::StackId stack) {
+const StackEvidence& WaitClassifier::evidence(model::StackId stack) const {
   if (stack.value >= by_stack_.size()) stack = {};
   std::optional<StackEvidence>& known = by_stack_[stack.value];
   if (!known) known = compute(stack);
@@ -43,7 +43,7 @@ Result<void> WaitClassifier::learn(const run::Reader& reader) {
   return read;
 }
 
-BlockKind WaitClassifier::kind_of(const model::Wait& wait) {
+BlockKind WaitClassifier::kind_of(const model::Wait& wait) const {
   const StackEvidence& stack = evidence(wait.stack);
   BlockKind kind = classify(stack, wait.syscall, wait.fd_kind);
   bool is_lock = stack.semaphore && kind == BlockKind::condition &&

@@ -1,5 +1,7 @@
 #include "analysis/time/wait_shapes.h"
 
+#include "model/wait_pieces.h"
+
 namespace assay::analysis {
 namespace {
 
@@ -17,13 +19,12 @@ WaitShapes::WaitShapes(const CallTree& tree, size_t threads) : tree_(tree), last
 
 void WaitShapes::add(const model::Wait& wait, BlockKind kind, const PlacedWait& placed) {
   if (wait.thread.value >= last_.size()) return;
-  bool queued = wait.has(model::WaitFlag::preempted) || wait.has(model::WaitFlag::new_thread);
-  if (queued) {
-    preempted_ns_ += wait.duration_ns;
-    runqueue_ns_ += wait.duration_ns;
+  model::WaitPieces pieces(wait);
+  runqueue_ns_ += pieces.ns(model::WaitState::runqueue);
+  if (model::waits_for_cpu_only(wait)) {
+    preempted_ns_ += pieces.whole().ns();
     return;
   }
-  runqueue_ns_ += wait.runqueue_ns;
   Last& last = last_[wait.thread.value];
   PathIndex path = tree_.path_of(wait.stack);
   bool empty = last.set && last.path == path && wait.start - last.end_ns < kNothingDoneNs;
@@ -39,7 +40,7 @@ void WaitShapes::add(const model::Wait& wait, BlockKind kind, const PlacedWait& 
     delayed_ +=
         in_milliseconds(placed.blocked_ns, 38, 45) || in_milliseconds(placed.blocked_ns, 198, 212);
   }
-  last = {wait.start + wait.duration_ns, path, true};
+  last = {pieces.whole().end_ns, path, true};
 }
 
 void WaitShapes::finish(Vitals& v) const {

@@ -9,8 +9,8 @@
 
 #include "analysis/testing/fake_run.h"
 #include "formats/export/export.h"
-#include "formats/import/run_builder.h"
 #include "formats/export/totals.h"
+#include "formats/import/run_builder.h"
 #include "run/run_fixture.h"
 
 namespace assay::formats {
@@ -53,7 +53,8 @@ inline void fill_server(analysis::FakeRun& run) {
   run.add_samples(two, kernel, 10, 10 * kNsPerMs);
   run.add_samples(accept, cut, 5, 10 * kNsPerMs);
   auto lock = run.stack({"_start", "main", "libc.so.6:pthread_mutex_lock", "k:futex_wait"});
-  run.add_wait(one, lock, 1 * kNsPerSecond, 300 * kNsPerMs).runqueue_ns = 50 * kNsPerMs;
+  run.add_wait(one, lock, 1 * kNsPerSecond, 300 * kNsPerMs, {model::WaitFlag::runqueue_known})
+      .runqueue_ns = 50 * kNsPerMs;
   run.add_wait(two, lock, 1900 * kNsPerMs, 200 * kNsPerMs);  // beyond the window: cut
   run.add_wait(accept, kernel, 100 * kNsPerMs, 7, {model::WaitFlag::preempted}).runqueue_ns = 7;
 }

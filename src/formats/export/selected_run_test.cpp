@@ -55,7 +55,8 @@ TEST_F(SelectedRunTest, WithoutIdleOnlyTheWaitingForWorkGoes) {
   auto loop =
       run_.stack({"main", "aeMain", "aeProcessEvents", "libc.so.6:epoll_wait", "k:ep_poll"});
   model::ThreadId thread = run_.add_thread({0}, 101, "redis");
-  run_.add_wait(thread, loop, 200 * kNsPerMs, 500 * kNsPerMs).runqueue_ns = 20 * kNsPerMs;
+  run_.add_wait(thread, loop, 200 * kNsPerMs, 500 * kNsPerMs, {model::WaitFlag::runqueue_known})
+      .runqueue_ns = 20 * kNsPerMs;
   Selection selection;
   EXPECT_EQ(sums_of(run_, selection), (Sums{45, 450'000'000, 3, 830'000'000, 70'000'007}));
   selection.without_idle = true;

@@ -83,7 +83,9 @@ void add_uneven(analysis::FakeRun& run) {
   for (int i = 0; i < 1000; ++i) {
     model::ThreadId thread{static_cast<uint32_t>(i % 3)};
     run.add_sample(thread, stack, 1'000'003 * i + 1, 999'983 + 7 * (i % 11));
-    run.add_wait(thread, wait, 1'000'003 * i + 500'001, 100'003 + 13 * (i % 17)).runqueue_ns = i;
+    run.add_wait(thread, wait, 1'000'003 * i + 500'001, 100'003 + 13 * (i % 17),
+                 {model::WaitFlag::runqueue_known})
+        .runqueue_ns = i;
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "model/wait_pieces.h"
 #include "run/blocks/byte_stream.h"
 
 namespace assay::run {
@@ -19,6 +20,10 @@ int64_t into_second(TimeNs time) {
   return rest < 0 ? rest + kNsPerSecond : rest;
 }
 
+int64_t SecondTotal::*member_of(model::WaitState state) {
+  return state == model::WaitState::blocked ? &SecondTotal::blocked_ns : &SecondTotal::runqueue_ns;
+}
+
 // Entries in order of arrival; neighbours of one (second, thread) share one, so a busy thread's
 // thousand waits a second cost one entry.
 class Entries {
@@ -30,16 +35,16 @@ class Entries {
     }
     return all_.emplace_back(SecondTotal{.second = second, .thread = thread});
   }
-  // Adds [begin, end) to the member, in its first and last second.
-  void add(uint32_t thread, TimeNs begin, TimeNs end, int64_t SecondTotal::*member) {
-    if (begin >= end) return;
-    int64_t first = second_of(begin), last = second_of(end - 1);
+  // Adds the piece, which is not empty, to the member, in its first and last second.
+  void add(uint32_t thread, const model::TimeSpan& piece, int64_t SecondTotal::*member) {
+    TimeNs last_ns = piece.end_ns - 1;
+    int64_t first = second_of(piece.begin_ns), last = second_of(last_ns);
     if (first == last) {
-      at(first, thread).*member += end - begin;
+      at(first, thread).*member += piece.ns();
       return;
     }
-    at(first, thread).*member += kNsPerSecond - into_second(begin);
-    at(last, thread).*member += into_second(end - 1) + 1;
+    at(first, thread).*member += kNsPerSecond - into_second(piece.begin_ns);
+    at(last, thread).*member += into_second(last_ns) + 1;
   }
   std::vector<SecondTotal> take() {
     auto key = [](const SecondTotal& t) { return std::tuple(t.second, t.thread); };
@@ -77,10 +82,10 @@ std::vector<SecondTotal> second_totals(std::span<const model::Sample> samples,
   }
   for (const model::Wait& wait : waits) {
     uint32_t thread = wait.thread.value;
-    TimeNs runnable = wait.start + (wait.duration_ns - wait.runqueue_ns);
     ++entries.at(second_of(wait.start), thread).waits;
-    entries.add(thread, wait.start, runnable, &SecondTotal::blocked_ns);
-    entries.add(thread, runnable, runnable + wait.runqueue_ns, &SecondTotal::runqueue_ns);
+    model::WaitPieces(wait).for_each([&](model::WaitState state, const model::TimeSpan& piece) {
+      entries.add(thread, piece, member_of(state));
+    });
   }
   return entries.take();
 }

@@ -13,6 +13,7 @@ model::Wait wait(uint32_t thread, double start_s, double duration_s, double runq
   w.start = static_cast<TimeNs>(start_s * 1e9);
   w.duration_ns = static_cast<int64_t>(duration_s * 1e9);
   w.runqueue_ns = static_cast<int64_t>(runqueue_s * 1e9);
+  w.set(model::WaitFlag::runqueue_known);
   return w;
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "model/syscalls.h"
+#include "model/wait_pieces.h"
 #include "run/blocks/byte_stream.h"
 #include "run/names.h"
 #include "run/sql/sql_tables.h"
@@ -116,9 +117,9 @@ struct Shape<model::Wait> {
       case 2:
         return give(out, row.duration_ns);
       case 3:
-        return give(out, row.duration_ns - row.runqueue_ns);
+        return give(out, model::WaitPieces(row).ns(model::WaitState::blocked));
       case 4:
-        return give(out, row.runqueue_ns);
+        return give(out, model::WaitPieces(row).ns(model::WaitState::runqueue));
       case 12:
         return give(out, row.stack.value);
       case 13:
