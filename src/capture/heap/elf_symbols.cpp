@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kMaxSymbols = 2'000'000;
 constexpr size_t kMaxInterpreter = 4096;
+constexpr uint64_t kMaxSectionBytes = uint64_t{256} << 20;  // of symbols, and of their names
 
 struct EndElf {
   void operator()(Elf* elf) const { elf_end(elf); }
@@ -26,6 +27,11 @@ std::string read_text(int fd, uint64_t offset, uint64_t size) {
 
 void read_symbols(Elf* elf, Elf_Scn* section, const GElf_Shdr& header,
                   const std::vector<std::string>& wanted, ElfFacts& facts) {
+  GElf_Shdr names;
+  Elf_Scn* names_section = elf_getscn(elf, header.sh_link);
+  if (header.sh_size > kMaxSectionBytes || names_section == nullptr ||
+      gelf_getshdr(names_section, &names) == nullptr || names.sh_size > kMaxSectionBytes)
+    return;
   Elf_Data* data = elf_getdata(section, nullptr);
   if (data == nullptr || header.sh_entsize == 0) return;
   size_t count = std::min<size_t>(header.sh_size / header.sh_entsize, kMaxSymbols);
@@ -45,7 +51,8 @@ void read_symbols(Elf* elf, Elf_Scn* section, const GElf_Shdr& header,
 
 Result<ElfFacts> read_elf_facts(int fd, const std::vector<std::string>& wanted) {
   elf_version(EV_CURRENT);
-  std::unique_ptr<Elf, EndElf> elf(elf_begin(fd, ELF_C_READ_MMAP, nullptr));
+  // Read, not mapped: who may cut the file short could end us with SIGBUS.
+  std::unique_ptr<Elf, EndElf> elf(elf_begin(fd, ELF_C_READ, nullptr));
   GElf_Ehdr header;
   if (!elf || elf_kind(elf.get()) != ELF_K_ELF || gelf_getehdr(elf.get(), &header) == nullptr)
     return fail("it is no ELF file");

@@ -288,7 +288,11 @@ std::string HijackedThread::read_text(uint64_t address) const {
   iovec remote{reinterpret_cast<void*>(address), text.size()};
   ssize_t got = process_vm_readv(pid_, &local, 1, &remote, 1, 0);
   text.resize(got > 0 ? static_cast<size_t>(got) : 0);
-  return text.substr(0, text.find('\0'));
+  text = text.substr(0, text.find('\0'));
+  for (char& c : text) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return text;
 }
 
 Result<void> HijackedThread::restore() {

@@ -35,7 +35,12 @@ Result<UniqueFd> open_regular(const std::string& path, struct stat& status) {
   if (!S_ISREG(status.st_mode)) return fail("{} is not a regular file", path);
   if (status.st_size == 0) return fail("{} is empty: it holds no run", path);
   UniqueFd fd(::open(fmt::format("/proc/self/fd/{}", place.get()).c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return fail_errno("cannot read {}", path);
+  if (!fd.valid()) {
+    auto failed = fail_errno("cannot read {}", path);
+    if (failed.error().code == EACCES)
+      failed.error().remedy = "read it as its owner, or have the owner pass it on (chown, chmod)";
+    return failed;
+  }
   return fd;
 }
 
