@@ -9,6 +9,7 @@
 #include "cli/output/comparison_output.h"
 #include "cli/stop_signals.h"
 #include "cli/output/terminal.h"
+#include "formats/export/output.h"
 #include "cli/flags/usage.h"
 #include "load/argument_line.h"
 #include "session/load/ab.h"
@@ -191,7 +192,7 @@ class AbCommand final : public Command {
     if (!compared) return print_error(compared.error());
     for (const char* format : {"text", "md", "json", "html", "svg"}) {
       std::string extension = std::string(format) == "text" ? "txt" : format;
-      auto written = write_file(fmt::format("{}/comparison.{}", options_.directory, extension),
+      auto written = formats::write_whole(fmt::format("{}/comparison.{}", options_.directory, extension),
                                 render(*compared, format, false));
       if (!written) return print_error(written.error());
     }

@@ -92,9 +92,9 @@ void TableStore::save(const Table& table, const std::string& path) const {
   std::error_code ignored;
   std::filesystem::create_directories(cache_dir_ + "/unwind", ignored);
   std::string aside = path + "." + std::to_string(::getpid()) + "." + std::to_string(++counter);
-  UniqueFd fd(::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
+  UniqueFd fd(::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid()) return;
-  bool written = ::fchmod(fd.get(), 0644) == 0 && write_all(fd.get(), table.bytes());
+  bool written = ::fchmod(fd.get(), 0600) == 0 && write_all(fd.get(), table.bytes());
   if (!written || ::rename(aside.c_str(), path.c_str()) != 0) ::unlink(aside.c_str());
 }
 
