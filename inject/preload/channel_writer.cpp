@@ -1,5 +1,6 @@
 #include "inject/preload/channel_writer.h"
 
+#include <cerrno>
 #include <cstring>
 
 #include <fcntl.h>
@@ -35,6 +36,28 @@ void* map_shared(int fd, uint64_t bytes) {
 long open_file(const char* path, int flags) {
   return raw_syscall(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path), flags | O_CLOEXEC, 0600, 0,
                      0);
+}
+
+// The file with all its bytes: a page that the file system has no room for would end the program
+// when it is written to. False: the file is empty.
+bool reserve_file(long fd, uint64_t bytes) {
+  constexpr int kTries = 100;  // signals interrupt it
+  bool made = raw_syscall(SYS_ftruncate, fd, static_cast<long>(bytes)) == 0;
+  long taken = -EINTR;
+  for (int i = 0; made && taken == -EINTR && i < kTries; ++i)
+    taken = raw_syscall(SYS_fallocate, fd, 0, 0, static_cast<long>(bytes), 0, 0);
+  if (made && taken == -EOPNOTSUPP) {  // then by writing
+    static const char page[4096]{};
+    taken = 0;
+    for (uint64_t at = 0; at < bytes && taken == 0; at += sizeof page) {
+      long wrote = raw_syscall(SYS_pwrite64, fd, reinterpret_cast<long>(page), sizeof page,
+                               static_cast<long>(at), 0, 0);
+      if (wrote != static_cast<long>(sizeof page)) taken = -ENOSPC;
+    }
+  }
+  if (made && taken == 0) return true;
+  raw_syscall(SYS_ftruncate, fd, 0);
+  return false;
 }
 
 }  // namespace
@@ -157,19 +180,23 @@ void ChannelWriter::unmap_child_channels() {
 }
 
 bool ChannelWriter::create_unnamed(const ChannelSettings& settings) {
-  long fd =
-      raw_syscall(SYS_memfd_create, reinterpret_cast<long>("assay-heap-channel"), MFD_CLOEXEC);
+  long fd = raw_syscall(SYS_memfd_create, reinterpret_cast<long>("assay-heap-channel"),
+                        MFD_CLOEXEC | MFD_ALLOW_SEALING);
   return !is_error(fd) && fill(fd, settings);
 }
 
-// Turns an empty file into a channel of this process; closes the descriptor in any case.
+// Turns an empty file into a channel of this process; closes the descriptor in any case. Where there is
+// no room for a small ring the file stays empty, and Assay reports that.
 bool ChannelWriter::fill(long fd, const ChannelSettings& settings) {
   uint64_t ring = kMinRingBytes;
   while (ring < settings.ring_bytes && ring < kMaxRingBytes) ring *= 2;
+  while (!reserve_file(fd, kHeapChannelHeaderBytes + ring) && ring > 0)
+    ring = ring > kMinRingBytes ? ring / 2 : 0;
   uint64_t bytes = kHeapChannelHeaderBytes + ring;
-  bool made = raw_syscall(SYS_ftruncate, fd, static_cast<long>(bytes)) == 0;
+  // Of memory: Assay reads only what nobody can take away from it. Files know no seals.
+  raw_syscall(SYS_fcntl, fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   HeapChannelHeader* header =
-      made ? static_cast<HeapChannelHeader*>(map_shared(static_cast<int>(fd), bytes)) : nullptr;
+      ring > 0 ? static_cast<HeapChannelHeader*>(map_shared(static_cast<int>(fd), bytes)) : nullptr;
   raw_syscall(SYS_close, fd);
   if (!header) return false;
   header->version = kHeapChannelVersion;

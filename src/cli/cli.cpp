@@ -7,8 +7,9 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/output/terminal.h"
 #include "cli/flags/usage.h"
+#include "cli/output/terminal.h"
+#include "load/secrets.h"
 #include "report/printable.h"
 
 namespace assay::cli {
@@ -67,7 +68,7 @@ int explain_unknown_command(const std::string& word,
 int run(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);  // `assay report | head` ends quietly: writing fails, and so do we
   Invocation invocation;
-  invocation.command_line = quoted_line(argc, argv);
+  invocation.command_line = load::hide_secrets(quoted_line(argc, argv));  // runs are passed on
   // Everything after "--" belongs to the launched command, whatever it looks like.
   int own = argc;
   for (int i = 1; i < argc; ++i) {

@@ -102,7 +102,7 @@ TEST_F(HeapInRun, DamagedSumsAreRefused) {
         "UPDATE heap_sum SET bytes = 1 << 62, live_bytes = 1 << 62"}) {
     std::string bad = scratch_.file("bad.assay");
     std::filesystem::copy_file(path_, bad, std::filesystem::copy_options::overwrite_existing);
-    auto database = Database::open(bad, SQLITE_OPEN_READWRITE);
+    auto database = Database::open_unguarded(bad, SQLITE_OPEN_READWRITE);
     ASSERT_TRUE(database);
     ASSERT_TRUE(database->execute(damage));
     database->close();
@@ -134,7 +134,7 @@ TEST_F(HeapInRun, SqlJoinsAllocationsWithTheirEnds) {
 TEST_F(HeapInRun, RunsWithoutSuchTablesAreRead) {
   std::string old = scratch_.file("old.assay");
   std::filesystem::copy_file(path_, old);
-  auto database = Database::open(old, SQLITE_OPEN_READWRITE);
+  auto database = Database::open_unguarded(old, SQLITE_OPEN_READWRITE);
   ASSERT_TRUE(database);
   ASSERT_TRUE(
       database->execute("DROP TABLE heap_block; DROP TABLE heap_free_block; DROP TABLE "

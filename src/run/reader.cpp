@@ -4,24 +4,24 @@
 
 #include "run/blocks/block_stream.h"
 #include "run/blocks/blocks_ahead.h"
-#include "run/load_contents.h"
 #include "run/file/open_file.h"
 #include "run/file/sqlite.h"
+#include "run/load_contents.h"
 
 namespace assay::run {
 namespace {
 
 class FileReader : public Reader {
  public:
-  FileReader(std::string path, Database database, std::shared_ptr<const Contents> contents)
-      : path_(std::move(path)), database_(std::move(database)), contents_(std::move(contents)) {}
+  FileReader(Database database, std::shared_ptr<const Contents> contents)
+      : database_(std::move(database)), contents_(std::move(contents)) {}
 
   const Contents& contents() const override { return *contents_; }
 
   Result<std::unique_ptr<Reader>> twin() const override {
-    auto database = open_run_file(path_);
+    auto database = open_again(database_);
     if (!database) return std::unexpected(database.error());
-    return std::make_unique<FileReader>(path_, std::move(*database), contents_);
+    return std::make_unique<FileReader>(std::move(*database), contents_);
   }
 
   Result<uint64_t> row_count() const override {
@@ -113,7 +113,6 @@ class FileReader : public Reader {
     return {};
   }
 
-  std::string path_;
   Database database_;
   std::shared_ptr<const Contents> contents_;
   mutable std::vector<model::Point> points_;  // loaded on the first call of points()
@@ -127,7 +126,7 @@ Result<std::unique_ptr<Reader>> Reader::open(const std::string& path) {
   if (!database) return std::unexpected(database.error());
   auto contents = load_contents(*database);
   if (!contents) return std::unexpected(contents.error());
-  return std::make_unique<FileReader>(path, std::move(*database),
+  return std::make_unique<FileReader>(std::move(*database),
                                       std::make_shared<const Contents>(std::move(*contents)));
 }
 

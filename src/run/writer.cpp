@@ -8,12 +8,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/private_file.h"
 #include "base/unique_fd.h"
 #include "run/file/new_file.h"
-#include "run/pending.h"
-#include "run/run_tables.h"
+#include "run/file/run_vfs.h"
 #include "run/file/schema.h"
 #include "run/file/sqlite.h"
+#include "run/pending.h"
+#include "run/run_tables.h"
 
 namespace assay::run {
 namespace {
@@ -40,8 +42,8 @@ constexpr size_t kManyWaits = size_t{1} << 16;
 
 class FileWriter : public Writer {
  public:
-  FileWriter(Database database, const model::RunInfo& info)
-      : database_(std::move(database)), tables_(database_), info_(info) {}
+  FileWriter(Database database, std::string path, const model::RunInfo& info)
+      : database_(std::move(database)), path_(std::move(path)), tables_(database_), info_(info) {}
   FileWriter(std::string draft_path, const model::RunInfo& info)
       : draft_path_(std::move(draft_path)), tables_(database_), info_(info) {}
 
@@ -152,8 +154,7 @@ class FileWriter : public Writer {
       close_file();
       return {};
     }
-    pack_if_small();
-    return close_durably();
+    return close_durably(pack_if_small());
   }
 
  private:
@@ -175,7 +176,9 @@ class FileWriter : public Writer {
 
   // Now that it is known how much there is to write, if this is all.
   Result<void> make_draft() {
-    auto made = Database::open(draft_path_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    auto file = PrivateFile::make_at(draft_path_);
+    if (!file) return std::unexpected(file.error());
+    auto made = Database::open(RunFile::adopt(std::move(*file), ""), draft_path_);
     if (!made) return std::unexpected(made.error());
     database_ = std::move(*made);
     if (info_.finished && flushing_.bytes_at_most() < kSmallBytes) {
@@ -223,36 +226,29 @@ class FileWriter : public Writer {
     tables_.release();
     if (database_.handle() == nullptr) return;
     database_.close();
-    std::string journal = database_.path() + "-journal";
-    std::error_code missing;
-    if (std::filesystem::file_size(journal, missing) == 0 && !missing) ::unlink(journal.c_str());
+    database_.file()->end_writing();
   }
 
   // Packed beside its place and renamed, so the run is always complete, packed or not; a run that
-  // cannot be packed is just as valid.
-  void pack_if_small() {
+  // cannot be packed is just as valid. Out: the new file, when there is one.
+  UniqueFd pack_if_small() {
     auto pages = database_.query_int("PRAGMA page_count");
     auto page_bytes = database_.query_int("PRAGMA page_size");
-    if (!pages || !page_bytes || *pages * *page_bytes > kSmallBytes) return;
-    std::string packed = fmt::format("{}.packed.{}", database_.path(), ::getpid());
-    ::unlink(packed.c_str());
-    auto done = database_.execute(kSmallPages);
-    if (done) {
-      auto pack = Statement::prepare(database_, "VACUUM INTO ?");
-      done = pack ? pack->bind(packed).run() : std::unexpected(pack.error());
-    }
-    bool moved = done && ::rename(packed.c_str(), database_.path().c_str()) == 0;
-    if (!moved) ::unlink(packed.c_str());
+    if (!pages || !page_bytes || *pages * *page_bytes > kSmallBytes) return UniqueFd();
+    auto packed = PrivateFile::create(path_, PrivateFile::Existing::replace);
+    UniqueFd fd(packed ? ::fcntl(packed->fd(), F_DUPFD_CLOEXEC, 0) : -1);
+    if (!fd.valid() || !database_.execute(kSmallPages)) return UniqueFd();
+    LentFile lent(RunFile::adopt(std::move(fd), ""));
+    auto pack = Statement::prepare(database_, "VACUUM INTO ?");
+    if (!pack || !pack->bind(lent.name()).run() || !packed->commit()) return UniqueFd();
+    return packed->release();
   }
 
-  Result<void> close_durably() {
-    const std::string& path = database_.path();
+  Result<void> close_durably(UniqueFd packed) {
     close_file();
-    UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file.valid() || ::fsync(file.get()) != 0) {
-      return fail_errno("{} cannot be made durable", path);
-    }
-    std::string folder = std::filesystem::path(path).parent_path().string();
+    int file = packed.valid() ? packed.get() : database_.file()->fd();
+    if (::fsync(file) != 0) return fail_errno("{} cannot be made durable", path_);
+    std::string folder = std::filesystem::path(path_).parent_path().string();
     UniqueFd directory(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_CLOEXEC));
     if (directory.valid()) ::fsync(directory.get());  // some file systems refuse; the data is safe
     return {};
@@ -260,6 +256,7 @@ class FileWriter : public Writer {
 
   std::string draft_path_;  // empty: no draft
   Database database_;
+  std::string path_;  // empty: it is a draft
   RunTables tables_;
   model::RunInfo info_;  // flushing thread only, as are the next two
   Pending flushing_;
@@ -277,12 +274,11 @@ Result<void> Writer::check(const std::string& path, bool overwrite) {
 
 Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, const model::RunInfo& info,
                                                bool overwrite) {
-  if (auto made = make_run_file(path, info, overwrite); !made) {
-    return std::unexpected(made.error());
-  }
-  auto database = Database::open(path, SQLITE_OPEN_READWRITE);
+  auto made = make_run_file(path, info, overwrite);
+  if (!made) return std::unexpected(made.error());
+  auto database = Database::open(std::move(*made), path);
   if (!database) return std::unexpected(database.error());
-  auto writer = std::make_unique<FileWriter>(std::move(*database), info);
+  auto writer = std::make_unique<FileWriter>(std::move(*database), path, info);
   if (auto started = writer->start(); !started) return std::unexpected(started.error());
   return writer;
 }

@@ -1,7 +1,10 @@
 // The only file that includes Boost.Beast: it costs half a minute to compile.
 #include "view/http_server.h"
 
+#include <algorithm>
 #include <atomic>
+#include <list>
+#include <optional>
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
@@ -37,26 +40,43 @@ std::string bracketed(const std::string& address) {
   return address.find(':') == address.npos ? address : "[" + address + "]";
 }
 
+class Connection;
+
 struct Shared {
   ServerOptions options;
   Handler handler;
   uint16_t port = 0;
-  std::atomic<size_t> connections{0};
+  // The two belong to the thread of run(); destructors of connections count down on any.
+  std::list<Connection*> strangers;  // who waits longest comes first
+  std::atomic<size_t> known{0};
   asio::thread_pool workers{4};
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(tcp::socket socket, Shared& shared) : stream_(std::move(socket)), shared_(shared) {
-    ++shared_.connections;
+  Connection(tcp::socket socket, Shared& shared)
+      : stream_(std::move(socket)),
+        shared_(shared),
+        place_(shared.strangers.insert(shared.strangers.end(), this)) {}
+  ~Connection() {
+    if (is_known_) --shared_.known;
+    leave_strangers();
   }
-  ~Connection() { --shared_.connections; }
+
+  // Its place is needed. What is under way ends with an error, and the connection with it.
+  void give_way() {
+    leave_strangers();
+    beast::error_code ignored;
+    stream_.socket().close(ignored);
+  }
 
   void read() {
     parser_.emplace();
     parser_->header_limit(static_cast<uint32_t>(shared_.options.header_limit));
     parser_->body_limit(shared_.options.body_limit);
-    stream_.expires_after(shared_.options.patience);
+    const ServerOptions& options = shared_.options;
+    stream_.expires_after(is_known_ ? options.patience
+                                    : std::min(options.patience, options.stranger_patience));
     http::async_read(
         stream_, buffer_, *parser_,
         [self = shared_from_this()](beast::error_code error, size_t) { self->have_read(error); });
@@ -67,6 +87,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     if (error == http::error::body_limit) return refuse(413, "the request is too large\n");
     if (error == http::error::header_limit) return refuse(431, "the header is too large\n");
     if (error == http::error::end_of_stream || error == beast::error::timeout) return close();
+    if (error == asio::error::operation_aborted) return;  // it gave way
     if (error) return refuse(400, "this is no HTTP request\n");
     const auto& message = parser_->get();
     version_ = message.version();
@@ -82,6 +103,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
                  target[token.size() + 1] == '/' &&
                  same_text(target.substr(1, token.size()), token);
     if (!known) return refuse(403, "the address of the page has a secret part; this is not it\n");
+    if (!become_known()) return refuse(503, "too many connections of this page are open\n");
     auto gone = std::make_shared<std::atomic<bool>>(false);
     Request request{std::string(message.method_string()),
                     std::string(target.substr(token.size() + 1)), message.body(), gone};
@@ -93,6 +115,20 @@ class Connection : public std::enable_shared_from_this<Connection> {
         self->write(std::move(response));
       });
     });
+  }
+
+  bool become_known() {
+    if (is_known_) return true;
+    if (shared_.known >= shared_.options.most_connections) return false;
+    ++shared_.known;
+    is_known_ = true;
+    leave_strangers();
+    return true;
+  }
+
+  void leave_strangers() {
+    if (place_) shared_.strangers.erase(*place_);
+    place_.reset();
   }
 
   // A page that has asked for something else closes the connection; nobody sends a second request
@@ -149,6 +185,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   beast::tcp_stream stream_;
   Shared& shared_;
+  std::optional<std::list<Connection*>::iterator> place_;  // among the strangers
+  bool is_known_ = false;
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
   std::optional<Message> message_;
@@ -209,8 +247,9 @@ class BeastServer final : public HttpServer {
  private:
   void accept() {
     acceptor_.async_accept([this](beast::error_code error, tcp::socket socket) {
-      // Over the limit a connection is closed at once: the destructor of the socket does it.
-      if (!error && shared_.connections < shared_.options.most_connections) {
+      if (!error) {
+        auto& strangers = shared_.strangers;
+        if (strangers.size() >= shared_.options.most_strangers) strangers.front()->give_way();
         std::make_shared<Connection>(std::move(socket), shared_)->read();
       }
       if (error != asio::error::operation_aborted) accept();

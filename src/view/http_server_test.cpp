@@ -195,17 +195,54 @@ TEST(HttpServer, BoundsConnections) {
   ServerOptions options;
   options.most_connections = 2;
   Served served(options);
-  int first = served.connect(), second = served.connect();
-  // The third is closed unanswered, once the server has taken the first two.
-  EXPECT_EQ(status_of(served.get("/")), "none");
-  ::close(first);
-  ::close(second);
+  std::vector<int> kept;
+  for (int i = 0; i < 2; ++i) {
+    int fd = kept.emplace_back(served.connect());
+    std::string text =
+        "GET /" + Served::token() + "/ HTTP/1.1\r\nHost: " + served.host() + "\r\n\r\n";
+    ASSERT_EQ(::send(fd, text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
+    char first = 0;
+    ASSERT_EQ(::recv(fd, &first, 1, 0), 1) << "it was answered, and is kept open";
+  }
+  EXPECT_EQ(status_of(served.get("/")), "503");
+  for (int fd : kept) ::close(fd);
   std::string answer;
   for (int attempt = 0; attempt < 100 && status_of(answer) != "200"; ++attempt) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     answer = served.get("/");
   }
   EXPECT_EQ(status_of(answer), "200");
+}
+
+// Anybody on this machine may connect. Who says nothing, or says it slowly, must not keep the owner
+// of the page out, however many there are.
+TEST(HttpServer, FiveHundredSilentConnectionsKeepNobodyOut) {
+  ServerOptions options;
+  options.stranger_patience = std::chrono::minutes(10);  // it is not time that helps
+  options.patience = std::chrono::minutes(10);
+  Served served(options);
+  constexpr size_t kSilent = 500;
+  std::vector<int> silent;
+  for (size_t i = 0; i < kSilent; ++i) {
+    silent.push_back(served.connect());
+    if (i % 2 == 0) (void)!::send(silent.back(), "GET /slow", 9, MSG_NOSIGNAL);
+  }
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(status_of(served.get("/")), "200") << i;
+    silent.push_back(served.connect());
+  }
+  // Those that lost their places know it; the last ones still wait.
+  size_t closed = 0;
+  for (int fd : silent) {
+    char byte = 0;
+    ssize_t got = ::recv(fd, &byte, 1, MSG_DONTWAIT);
+    bool waits = got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+    closed += waits ? 0 : 1;
+    ::close(fd);
+  }
+  EXPECT_GE(closed, kSilent - options.most_strangers);
+  EXPECT_LT(closed, silent.size());
 }
 
 TEST(HostMatches, OnlyTheBoundAddress) {

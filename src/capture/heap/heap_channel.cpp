@@ -24,6 +24,11 @@ using inject::HeapRecordKind;
 constexpr uint64_t kLargestRecord = sizeof(HeapAllocRecord) + 8 * inject::kMaxHeapFrames;
 constexpr uint64_t kSmallestRing = uint64_t{64} << 10, kLargestRing = uint64_t{256} << 20;
 constexpr size_t kMostAtOnce = 200'000;
+// What no record can truly tell: more than the address space, or a thread that no kernel numbers
+// so.
+constexpr uint64_t kMostBytes = uint64_t{1} << 47, kMostRate = uint64_t{1} << 40;
+constexpr uint32_t kMostTid = 1 << 22;
+constexpr TimeNs kAheadNs = kNsPerSecond;  // of us: who writes looks at the clock before
 
 std::atomic_ref<uint32_t> atomic_u32(std::byte* at) {
   return std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(at));
@@ -66,6 +71,7 @@ size_t HeapRing::drain(size_t most, const std::function<void(const HeapRecord&)>
     skip_to(head & ~uint64_t{7});
     return 0;
   }
+  now_ = monotonic_ns();
   size_t count = 0;
   while (count < most && tail_ != head) {
     Step step = next(head, visit);
@@ -103,6 +109,12 @@ HeapRing::Step HeapRing::next(uint64_t head, const std::function<void(const Heap
   return handed ? Step::record : Step::skipped;
 }
 
+bool HeapRing::is_sound(const HeapRecord& record) const {
+  return record.time >= 0 && record.time <= now_ + kAheadNs && record.tid > 0 &&
+         record.tid <= kMostTid && record.size_bytes <= kMostBytes &&
+         record.rate_bytes <= kMostRate;
+}
+
 // Everything below looks at the copy alone: the target may be writing to the original.
 bool HeapRing::hand_over(uint32_t size, const std::function<void(const HeapRecord&)>& visit) {
   std::span<const uint64_t> copy(copy_);
@@ -113,6 +125,10 @@ bool HeapRing::hand_over(uint32_t size, const std::function<void(const HeapRecor
     record.time = word_at<TimeNs>(copy, offsetof(HeapFreeRecord, time_ns));
     record.address = word_at<uint64_t>(copy, offsetof(HeapFreeRecord, address));
     record.tid = word_at<uint32_t>(copy, offsetof(HeapFreeRecord, tid));
+    if (!is_sound(record)) {
+      ++damaged_;
+      return false;
+    }
     visit(record);
     return true;
   }
@@ -132,12 +148,16 @@ bool HeapRing::hand_over(uint32_t size, const std::function<void(const HeapRecor
   record.function = static_cast<model::HeapFunction>(function);
   record.complete = word_at<uint16_t>(copy, offsetof(HeapAllocRecord, complete)) == 1;
   record.pcs = copy.subspan(sizeof(HeapAllocRecord) / 8, frames);
+  if (!is_sound(record)) {
+    ++damaged_;
+    return false;
+  }
   visit(record);
   return true;
 }
 
 Result<std::unique_ptr<HeapChannel>> HeapChannel::open(const std::string& path) {
-  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!fd.valid()) return fail_errno("cannot open {}", path);
   return adopt(std::move(fd), path);
 }
@@ -158,19 +178,20 @@ Result<std::unique_ptr<HeapChannel>> HeapChannel::adopt(UniqueFd fd, const std::
 
 Result<std::unique_ptr<HeapChannel>> HeapChannel::map(UniqueFd fd, uint64_t offset, uint64_t size,
                                                       const std::string& name) {
-  void* at =
-      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), static_cast<off_t>(offset));
-  if (at == MAP_FAILED) return fail_errno("cannot map {}", name);
-  auto* header = static_cast<HeapChannelHeader*>(at);
+  auto pages = SharedPages::map(fd.get(), offset, size);
+  if (!pages) return fail("{}: {}", name, pages.error().what);
+  auto* header = reinterpret_cast<HeapChannelHeader*>(pages->bytes().data());
   uint64_t magic = std::atomic_ref(header->magic).load(std::memory_order_acquire);
+  // Once: the target may change it while we look.
   uint64_t ring_bytes = std::atomic_ref(header->ring_bytes).load();
-  if (magic != inject::kHeapChannelMagic || header->version != inject::kHeapChannelVersion ||
-      !std::has_single_bit(ring_bytes) || ring_bytes > size - inject::kHeapChannelHeaderBytes) {
-    munmap(at, size);
+  if (magic != inject::kHeapChannelMagic ||
+      std::atomic_ref(header->version).load() != inject::kHeapChannelVersion ||
+      !std::has_single_bit(ring_bytes) || ring_bytes < kSmallestRing ||
+      ring_bytes > size - inject::kHeapChannelHeaderBytes) {
     return fail("{} is no heap channel of this version", name);
   }
-  return std::unique_ptr<HeapChannel>(new HeapChannel(
-      std::move(fd), offset, std::span(static_cast<std::byte*>(at), size), ring_bytes));
+  return std::unique_ptr<HeapChannel>(
+      new HeapChannel(std::move(fd), offset, std::move(*pages), ring_bytes));
 }
 
 Result<void> HeapChannel::prepare(int memory, uint64_t ring_bytes, uint64_t rate_bytes) {
@@ -190,6 +211,16 @@ Result<void> HeapChannel::prepare(int memory, uint64_t ring_bytes, uint64_t rate
   return {};
 }
 
+Result<void> HeapChannel::reserve() const {
+  int failed = 0;
+  do {
+    failed = ::fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset_),
+                         static_cast<off_t>(memory_.size()));
+  } while (failed != 0 && errno == EINTR);
+  if (failed == 0 || errno == EOPNOTSUPP) return {};
+  return fail_errno("there is no memory for what is to be shared with the target");
+}
+
 void HeapChannel::open_for_children() {
   for (uint32_t i = 0; i < child_count(); ++i) {
     fill_header(child(i), inject::kChildRingBytes, header().rate_bytes.load(),
@@ -202,17 +233,17 @@ Result<std::unique_ptr<HeapChannel>> HeapChannel::create_in(UniqueFd memory, uin
   if (auto made = prepare(memory.get(), ring_bytes, rate_bytes); !made)
     return std::unexpected(made.error());
   auto channel = adopt(std::move(memory), "the memory to share with the target");
-  if (channel) (*channel)->open_for_children();
+  if (!channel) return channel;
+  if (auto taken = (*channel)->reserve(); !taken) return std::unexpected(taken.error());
+  (*channel)->open_for_children();
   return channel;
 }
 
-HeapChannel::HeapChannel(UniqueFd fd, uint64_t offset, std::span<std::byte> memory,
-                         uint64_t ring_bytes)
-    : fd_(std::move(fd)), offset_(offset), memory_(memory), ring_(memory, ring_bytes) {}
+HeapChannel::HeapChannel(UniqueFd fd, uint64_t offset, SharedPages pages, uint64_t ring_bytes)
+    : fd_(std::move(fd)), offset_(offset), pages_(std::move(pages)), ring_(memory_, ring_bytes) {}
 
 HeapChannel::~HeapChannel() {
   stop_sampling();
-  munmap(memory_.data(), memory_.size());
 }
 
 HeapChannelHeader& HeapChannel::header() const {

@@ -1,11 +1,12 @@
 // HeapChannel: Assay's end of the memory that a heap sampler inside a target writes into.
 //
 // In: a shared mapping (inject/preload/heap_channel.h) that the target may scribble over; out:
-// records whose every size was checked on a private copy. A channel that we make is sealed, so the
-// target cannot shrink it under us; of one that a launched program made the size is looked at
-// before every round. A ring that nobody empties tells the sampler to stop. A channel that we make
+// records whose every number was checked on a private copy. A channel in a memory file is sealed,
+// so that the target cannot shrink it under us; of one that a launched program made in a file the
+// size is looked at before every round, and pages that vanish all the same are replaced
+// (target_memory.h). A ring that nobody empties tells the sampler to stop. A channel that we make
 // has more behind it, for children that the target forks: what they wrote can be read when they are
-// gone. Threads: one reader.
+// gone. Who they say they are is for kinship.h to check. Threads: one reader.
 // Failures: creating it may fail; damaged contents are skipped and counted.
 #pragma once
 
@@ -22,6 +23,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "capture/heap/trust/target_memory.h"
 #include "model/heap/heap.h"
 
 namespace assay::inject {
@@ -82,12 +84,14 @@ class HeapRing {
   Step next(uint64_t head, const std::function<void(const HeapRecord&)>& visit);
   void skip_to(uint64_t position);
   bool hand_over(uint32_t size, const std::function<void(const HeapRecord&)>& visit);
+  bool is_sound(const HeapRecord& record) const;
 
   inject::HeapChannelHeader* header_;
   std::byte* ring_;
   uint64_t ring_bytes_;
   uint64_t tail_ = 0;  // ours: what the shared one says is not believed
   uint64_t damaged_ = 0;
+  TimeNs now_ = 0;  // when the round began
   std::vector<uint64_t> copy_;
 };
 
@@ -100,9 +104,12 @@ class HeapChannel {
   static Result<std::unique_ptr<HeapChannel>> open(const std::string& path);
   // The same of a file that is open; `name` is for messages.
   static Result<std::unique_ptr<HeapChannel>> adopt(UniqueFd file, const std::string& name);
-  // Makes an empty memfd of the target's, opened through its descriptors in /proc, into a channel
-  // with room for kChildChannels behind it. Quick: a thread of the target is held meanwhile.
+  // Makes an empty memory file of the target's into a channel with room for kChildChannels behind
+  // it. Quick: a thread of the target is held meanwhile.
   static Result<void> prepare(int memory, uint64_t ring_bytes, uint64_t rate_bytes);
+  // Takes the memory for all of it, so that the target does not die for want of a page when it
+  // writes. Before sampling begins.
+  Result<void> reserve() const;
   // From here on children that the target forks find channels; before, they go without.
   void open_for_children();
   // prepare(), adopt() and open_for_children() in one.
@@ -131,7 +138,7 @@ class HeapChannel {
   void give_back(uint32_t index);
 
  private:
-  HeapChannel(UniqueFd fd, uint64_t offset, std::span<std::byte> memory, uint64_t ring_bytes);
+  HeapChannel(UniqueFd fd, uint64_t offset, SharedPages pages, uint64_t ring_bytes);
   static Result<std::unique_ptr<HeapChannel>> map(UniqueFd fd, uint64_t offset, uint64_t size,
                                                   const std::string& name);
   inject::HeapChannelHeader& child(uint32_t index) const;
@@ -140,7 +147,8 @@ class HeapChannel {
 
   UniqueFd fd_;
   uint64_t offset_;  // in the file
-  std::span<std::byte> memory_;
+  SharedPages pages_;
+  std::span<std::byte> memory_ = pages_.bytes();
   HeapRing ring_;
   uint64_t inode_ = 0;
 };

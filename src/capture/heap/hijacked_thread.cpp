@@ -269,7 +269,11 @@ bool HijackedThread::read_memory(uint64_t address, void* into, size_t size) cons
 }
 
 std::string HijackedThread::read_text(uint64_t address) const {
-  return os::read_target_text(pid_, address, 512);
+  std::string text = os::read_target_text(pid_, address, 512);
+  for (char& c : text) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return text;
 }
 
 Result<void> HijackedThread::restore() {

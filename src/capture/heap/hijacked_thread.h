@@ -47,6 +47,7 @@ class HijackedThread {
   Result<uint64_t> call(uint64_t function, std::initializer_list<uint64_t> arguments);
   // Text for a call to read; valid until the next put_text().
   Result<uint64_t> put_text(const std::string& text);
+  // The target's text, for a message: at most 512 bytes, what is not plain ASCII as '?'.
   std::string read_text(uint64_t address) const;
   bool read_memory(uint64_t address, void* into, size_t size) const;
   // Everything back; the thread runs on.

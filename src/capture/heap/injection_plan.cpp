@@ -284,7 +284,16 @@ Result<SamplerFunctions> read_sampler_functions(const std::string& library) {
   return functions;
 }
 
-Result<InjectionPlan> plan_injection(const os::ProcFs& proc, pid_t pid) {
+Result<void> check_same_process(const os::ProcFs& proc, const InjectionPlan& plan) {
+  auto stat = proc.stat(plan.pid);
+  if (stat && stat->start_ticks == plan.start_ticks) return {};
+  return fail("process {} is gone", plan.pid);
+}
+
+Result<InjectionPlan> plan_injection(const os::ProcFs& proc, pid_t pid, uint64_t start_ticks) {
+  auto stat = proc.stat(pid);
+  if (!stat || (start_ticks != 0 && stat->start_ticks != start_ticks))
+    return fail("process {} is gone", pid);
   if (auto fine = check_process(proc, pid); !fine) return std::unexpected(fine.error());
   UniqueFd exe(::open(fmt::format("{}/{}/exe", proc.root(), pid).c_str(), O_RDONLY | O_CLOEXEC));
   if (!exe.valid()) {
@@ -305,6 +314,7 @@ Result<InjectionPlan> plan_injection(const os::ProcFs& proc, pid_t pid) {
   if (!filtered) return std::unexpected(filtered.error());
   InjectionPlan plan;
   plan.pid = pid;
+  plan.start_ticks = stat->start_ticks;
   plan.is_filtered = *filtered;
   for (const Mapped& file : mapped_files(*maps)) {
     if (is_sampler(file.path)) continue;

@@ -17,8 +17,13 @@
 
 namespace assay::capture {
 
+// The names of the memory files that we make in a target.
+inline constexpr const char* kInjectedMemory = "assay-heap";
+inline constexpr const char* kChannelMemory = "assay-heap-channel";
+
 struct InjectionPlan {
   pid_t pid = 0;
+  uint64_t start_ticks = 0;   // with the pid, it names one process for ever
   uint64_t malloc_entry = 0;  // where threads come that hold no allocator lock
   uint64_t dlopen = 0;
   uint64_t dlerror = 0;       // 0: not found
@@ -41,10 +46,15 @@ Result<SamplerFunctions> read_mapped_functions(const os::ProcFs& proc, pid_t pid
 // Of a call that a seccomp filter of the process stands against.
 Error forbidden_by_seccomp(pid_t pid, const std::string& why);
 
+// An Error when another process has the pid by now. For who holds the process: then it cannot
+// change.
+Result<void> check_same_process(const os::ProcFs& proc, const InjectionPlan& plan);
+
 // An Error when nothing in the process would run, since somebody has stopped it.
 Result<void> check_running(const os::ProcFs& proc, pid_t pid);
 
-Result<InjectionPlan> plan_injection(const os::ProcFs& proc, pid_t pid);
+// `start_ticks`: of the process that is meant; 0: whoever has the pid now.
+Result<InjectionPlan> plan_injection(const os::ProcFs& proc, pid_t pid, uint64_t start_ticks = 0);
 
 // Where a sampler is mapped in the process; 0: nowhere.
 uint64_t find_sampler(const os::ProcFs& proc, pid_t pid);

@@ -18,6 +18,7 @@
 #include "base/unique_fd.h"
 #include "capture/heap/injection_plan.h"
 #include "capture/heap/thread_taker.h"
+#include "capture/heap/trust/target_memory.h"
 
 namespace assay::capture {
 namespace {
@@ -27,31 +28,27 @@ constexpr useconds_t kGuardLookUs = 5'000;
 constexpr int64_t kAbandonedNs = 2 * kNsPerSecond;
 constexpr useconds_t kAbandonedLookUs = 100'000;
 
-// Makes a memfd in the target and opens it here as well.
+// Makes a memory file in the target and takes it here as well. Another thread of the target may put
+// another file behind the number meanwhile: what is taken is looked at before it is used.
 struct SharedMemfd {
   int64_t remote = -1;
   UniqueFd here;
 };
-Result<SharedMemfd> make_memfd(HijackedThread& thread, pid_t pid, const char* name,
-                               uint64_t flags) {
+Result<SharedMemfd> make_memfd(HijackedThread& thread, pid_t pid, const char* name) {
   auto text = thread.put_text(name);
   if (!text) return std::unexpected(text.error());
-  auto fd = thread.syscall(SYS_memfd_create, {*text, flags});
+  auto fd = thread.syscall(SYS_memfd_create, {*text, MFD_CLOEXEC | MFD_ALLOW_SEALING});
   if (!fd) return std::unexpected(fd.error());
   if (*fd < 0) {
     errno = static_cast<int>(-*fd);
     return fail_errno("the target cannot make a memory file");
   }
-  SharedMemfd shared;
-  shared.remote = *fd;
-  shared.here =
-      UniqueFd(::open(fmt::format("/proc/{}/fd/{}", pid, *fd).c_str(), O_RDWR | O_CLOEXEC));
-  if (!shared.here.valid()) {
-    auto failed = fail_errno("the target's memory file cannot be opened");
+  auto here = take_memory_file(pid, static_cast<int>(*fd), name);
+  if (!here) {
     (void)thread.syscall(SYS_close, {static_cast<uint64_t>(*fd)});
-    return failed;
+    return std::unexpected(here.error());
   }
-  return shared;
+  return SharedMemfd{*fd, std::move(*here)};
 }
 
 Result<void> write_all(int fd, const std::string& bytes) {
@@ -60,6 +57,17 @@ Result<void> write_all(int fd, const std::string& bytes) {
     if (wrote <= 0) return fail_errno("the sampler cannot be handed over");
     done += static_cast<size_t>(wrote);
   }
+  return {};
+}
+
+// The library's bytes, in a file of just that size that nobody changes any more.
+Result<void> fill_sealed(int fd, const std::string& bytes) {
+  constexpr int kSize = F_SEAL_SHRINK | F_SEAL_GROW, kRest = F_SEAL_WRITE | F_SEAL_SEAL;
+  if (::ftruncate(fd, static_cast<off_t>(bytes.size())) != 0 ||
+      ::fcntl(fd, F_ADD_SEALS, kSize) != 0)
+    return fail_errno("the sampler cannot be handed over");
+  if (auto written = write_all(fd, bytes); !written) return written;
+  if (::fcntl(fd, F_ADD_SEALS, kRest) != 0) return fail_errno("the sampler cannot be handed over");
   return {};
 }
 
@@ -79,9 +87,9 @@ uint64_t base_of(const HijackedThread& thread, uint64_t handle) {
 // be looked for.
 Result<uint64_t> load_library(HijackedThread& thread, const InjectionPlan& plan,
                               const std::string& bytes) {
-  auto memory = make_memfd(thread, plan.pid, "assay-heap", MFD_CLOEXEC);
+  auto memory = make_memfd(thread, plan.pid, kInjectedMemory);
   if (!memory) return std::unexpected(memory.error());
-  Result<void> done = write_all(memory->here.get(), bytes);
+  Result<void> done = fill_sealed(memory->here.get(), bytes);
   memory->here.reset();
   Result<uint64_t> handle = 0;
   if (done) {
@@ -96,7 +104,7 @@ Result<uint64_t> load_library(HijackedThread& thread, const InjectionPlan& plan,
   std::string why;
   if (plan.dlerror != 0) {
     if (auto text = thread.call(plan.dlerror, {}); text && *text != 0)
-      why = thread.read_text(*text);
+      why = thread.read_text(*text);  // made printable there: it is the target's own text
   }
   return fail("the target could not load the sampler{}{}", why.empty() ? "" : ": ", why);
 }
@@ -165,8 +173,7 @@ struct SamplerBringer {
       plan.library_base = *loaded != 0 ? *loaded : find_sampler(proc, plan.pid);
       if (plan.library_base == 0) return fail("the sampler was loaded and cannot be found");
     }
-    auto memory =
-        make_memfd(thread, plan.pid, "assay-heap-channel", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    auto memory = make_memfd(thread, plan.pid, kChannelMemory);
     if (!memory) return std::unexpected(memory.error());
     auto made = HeapChannel::prepare(memory->here.get(), options.ring_bytes, options.rate_bytes);
     Result<uint64_t> code = 0;
@@ -187,7 +194,7 @@ struct SamplerBringer {
 
 Result<Injected> inject_once(const os::ProcFs& proc, pid_t pid, const InjectOptions& options) {
   wait_for_guard(proc, pid, options.on_wait);
-  auto plan = plan_injection(proc, pid);
+  auto plan = plan_injection(proc, pid, options.start_ticks);
   if (!plan) return std::unexpected(plan.error());
   auto functions = plan->library_base == 0 ? read_sampler_functions(options.library)
                                            : read_mapped_functions(proc, pid);
@@ -210,6 +217,11 @@ Result<Injected> inject_once(const os::ProcFs& proc, pid_t pid, const InjectOpti
   if (!done) return std::unexpected(done.error());
   auto channel = HeapChannel::adopt(std::move(done->memory), "what the target shares with us");
   if (!channel) return std::unexpected(channel.error());
+  if (auto taken = (*channel)->reserve(); !taken) {
+    (*channel)->stop_sampling();
+    (void)remove_sampler(pid, options.library, plan->start_ticks);
+    return std::unexpected(taken.error());
+  }
   (*channel)->open_for_children();
   return Injected{std::move(*channel), done->pause, plan->allocator};
 }
@@ -230,9 +242,9 @@ Result<Injected> inject_sampler(pid_t pid, const InjectOptions& options) {
   }
 }
 
-Result<InjectPause> remove_sampler(pid_t pid, const std::string& library) {
+Result<InjectPause> remove_sampler(pid_t pid, const std::string& library, uint64_t start_ticks) {
   os::ProcFs proc;
-  auto plan = plan_injection(proc, pid);
+  auto plan = plan_injection(proc, pid, start_ticks);
   if (!plan) return std::unexpected(plan.error());
   if (plan->library_base == 0) return fail("process {} has no sampler in it", pid);
   auto functions = read_mapped_functions(proc, pid);
@@ -260,9 +272,9 @@ Result<std::unique_ptr<HeapChannel>> open_forked_channel(const os::ProcFs& proc,
   if (!mapping) return fail("process {} has no channel", pid);
   std::string path =
       fmt::format("{}/{}/map_files/{:x}-{:x}", proc.root(), pid, mapping->start, mapping->end);
-  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (!fd.valid()) return fail_errno("the channel of process {} cannot be opened", pid);
-  return HeapChannel::adopt(std::move(fd), fmt::format("what process {} shares", pid));
+  auto fd = open_mapped_memory(path, kChannelMemory);
+  if (!fd) return std::unexpected(fd.error());
+  return HeapChannel::adopt(std::move(*fd), fmt::format("what process {} shares", pid));
 }
 
 }  // namespace assay::capture

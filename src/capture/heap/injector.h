@@ -27,6 +27,7 @@ struct InjectOptions {
   std::string library;
   uint64_t rate_bytes = 512 << 10;
   uint64_t ring_bytes = HeapChannel::kDefaultRingBytes;
+  uint64_t start_ticks = 0;  // of the process that is meant (kinship.h); 0: whoever has the pid
   // Called when an earlier attach is still being undone, which is waited for (not for ever).
   std::function<void()> on_wait;
 };
@@ -39,7 +40,7 @@ struct Injected {
 
 Result<Injected> inject_sampler(pid_t pid, const InjectOptions& options);
 // Takes the hooks out. The channel may be dropped afterwards, not before.
-Result<InjectPause> remove_sampler(pid_t pid, const std::string& library);
+Result<InjectPause> remove_sampler(pid_t pid, const std::string& library, uint64_t start_ticks = 0);
 
 // The channel that a process made itself when it was forked from an attached one. Touches nothing
 // in it; needs root. An Error as well while there is none (yet).

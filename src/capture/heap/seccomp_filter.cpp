@@ -34,7 +34,7 @@ constexpr auto kNoFile = static_cast<uint64_t>(-1);
 
 // Of the injected calls, of dlopen on their behalf, and of the sampler on any thread.
 constexpr NeededCall kNeeded[] = {
-    {"memfd_create", SYS_memfd_create, {0, MFD_CLOEXEC}},
+    {"memfd_create", SYS_memfd_create, {0, MFD_CLOEXEC | MFD_ALLOW_SEALING}},
     {"openat", SYS_openat, {kHere, 0, O_RDONLY | O_CLOEXEC}},
     {"read", SYS_read, {}},
     {"pread64", SYS_pread64, {}},
@@ -42,6 +42,8 @@ constexpr NeededCall kNeeded[] = {
     {"newfstatat", SYS_newfstatat, {kHere}},
     {"close", SYS_close, {}},
     {"ftruncate", SYS_ftruncate, {}},
+    {"fallocate", SYS_fallocate, {}},
+    {"fcntl", SYS_fcntl, {3, F_ADD_SEALS}},
     {"mmap", SYS_mmap, {0, 4096, kData, MAP_PRIVATE | MAP_ANONYMOUS, kNoFile}},
     {"mmap of shared memory", SYS_mmap, {0, 4096, kData, MAP_SHARED, 3}},
     {"mmap of code", SYS_mmap, {0, 4096, kCode, MAP_PRIVATE | MAP_FIXED | MAP_DENYWRITE, 3}},

@@ -175,6 +175,7 @@ Result<void> ThreadTaker::check_filters(pid_t tid) const {
 
 Result<bool> ThreadTaker::take(Tracees& tracees, const Stopped& stopped, const Use& use) {
   if (auto allowed = check_filters(stopped.tid); !allowed) return std::unexpected(allowed.error());
+  if (auto same = check_same_process(proc_, plan_); !same) return std::unexpected(same.error());
   if (HijackedThread::is_on_its_way_back(stopped.tid)) return false;
   // What it would have to call to be as it was may be what a filter ends it for.
   bool may_hurry = !plan_.is_filtered;

@@ -10,6 +10,7 @@
 #include "cli/output/comparison_output.h"
 #include "cli/output/terminal.h"
 #include "cli/stop_signals.h"
+#include "formats/export/output.h"
 #include "load/argument_line.h"
 #include "session/load/ab.h"
 #include "session/record/cache_dir.h"
@@ -191,7 +192,7 @@ class AbCommand final : public Command {
     if (!compared) return print_error(compared.error());
     for (const char* format : {"text", "md", "json", "html", "svg"}) {
       std::string extension = std::string(format) == "text" ? "txt" : format;
-      auto written = write_file(fmt::format("{}/comparison.{}", options_.directory, extension),
+      auto written = formats::write_whole(fmt::format("{}/comparison.{}", options_.directory, extension),
                                 render(*compared, format, false));
       if (!written) return print_error(written.error());
     }

@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/output/comparison_output.h"
 #include "cli/output/terminal.h"
+#include "formats/export/output.h"
 
 namespace assay::cli {
 namespace {
@@ -50,7 +51,7 @@ class DiffCommand final : public Command {
     std::string text = render(*compared, format_, output_.empty() && wants_colour(STDOUT_FILENO));
     if (output_.empty()) {
       if (!write_out(stdout, text)) return kFailed;
-    } else if (auto written = write_file(output_, text); !written) {
+    } else if (auto written = formats::write_whole(output_, text); !written) {
       return print_error(written.error());
     }
     return judge_limits(compared->comparison, *limits);

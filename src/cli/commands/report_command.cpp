@@ -1,5 +1,4 @@
 #include <filesystem>
-#include <fstream>
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -8,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/source_files.h"
 #include "cli/output/terminal.h"
+#include "formats/export/output.h"
 #include "report/json/json.h"
 #include "report/markdown.h"
 #include "report/text/text.h"
@@ -95,11 +95,8 @@ class ReportCommand final : public Command {
       return print_error(
           Error{fmt::format("{} is the run itself", output_), "choose another file with -o", 0});
     }
-    std::ofstream file(output_, std::ios::binary | std::ios::trunc);
-    file << text;
-    file.close();
-    if (!file) return print_error(Error{fmt::format("cannot write {}", output_), "", 0});
-    return kDone;
+    auto written = formats::write_whole(output_, text);
+    return written ? kDone : print_error(written.error());
   }
 
   std::string run_path_;

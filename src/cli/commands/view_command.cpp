@@ -1,16 +1,13 @@
 #include <filesystem>
 
 #include <fmt/core.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/output/terminal.h"
 #include "cli/flags/usage.h"
+#include "cli/output/browser_page.h"
+#include "cli/output/terminal.h"
 #include "view/http_server.h"
-
-extern char** environ;
 
 namespace assay::cli {
 namespace {
@@ -66,9 +63,11 @@ class ViewCommand final : public Command {
     }
     say(stdout, "{}\n", (*server)->url());
     fflush(stdout);
-    if (!no_browser_) open_browser((*server)->url());
+    BrowserPage page;
+    if (!no_browser_) open_browser(page, (*server)->url());
     say(stderr, "Serving until Ctrl-C.\n");
     (*server)->run();
+    page.remove();
     // Nothing is left to be written, and the report of a large run that is being worked out would
     // hold up the end for as long as it takes.
     fflush(nullptr);
@@ -81,19 +80,14 @@ class ViewCommand final : public Command {
   }
 
   // A browser that cannot be opened is no failure: the address stands above.
-  static void open_browser(const std::string& url) {
+  static void open_browser(BrowserPage& page, const std::string& url) {
     const char* chosen = std::getenv("BROWSER");
     if (!chosen && !has_display()) {
       say(stderr, "No display here: open the address in a browser of your own.\n");
       return;
     }
-    std::string program = chosen && *chosen ? chosen : "xdg-open";
-    std::string argument = url;
-    char* arguments[] = {program.data(), argument.data(), nullptr};
-    pid_t child = 0;
-    if (::posix_spawnp(&child, program.c_str(), nullptr, nullptr, arguments, environ) != 0) {
-      say(stderr, "{} could not be started: open the address yourself.\n", program);
-    }
+    auto opened = page.open(chosen && *chosen ? chosen : "xdg-open", url);
+    if (!opened) say(stderr, "{}: open the address yourself.\n", opened.error().what);
   }
 
   std::vector<std::string> paths_;

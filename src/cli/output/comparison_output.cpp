@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <set>
 
 #include "analysis/compare/statistics/measures.h"
@@ -153,14 +152,6 @@ int judge_limits(const analysis::Comparison& comparison, const std::vector<Chang
     }
   }
   return code;
-}
-
-Result<void> write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file) return fail("cannot write {}", path);
-  return {};
 }
 
 }  // namespace assay::cli

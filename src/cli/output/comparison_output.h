@@ -38,6 +38,4 @@ std::string render(const ComparedRuns& compared, const std::string& format, bool
 // there, else kDone.
 int judge_limits(const analysis::Comparison& comparison, const std::vector<ChangeLimit>& limits);
 
-Result<void> write_file(const std::string& path, const std::string& text);
-
 }  // namespace assay::cli

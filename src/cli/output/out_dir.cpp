@@ -7,16 +7,6 @@
 #include "report/text/text.h"
 
 namespace assay::cli {
-namespace {
-
-Result<void> write_text(const std::string& path, const std::string& text) {
-  auto output = formats::Output::create(path);
-  if (!output) return std::unexpected(output.error());
-  output->write(text);
-  return output->commit();
-}
-
-}  // namespace
 
 Result<std::vector<std::string>> write_out_dir(const run::Reader& reader,
                                                const std::string& run_path,
@@ -39,11 +29,11 @@ Result<std::vector<std::string>> write_out_dir(const run::Reader& reader,
   auto report = analysis::analyse(reader, options);
   if (!report) return std::unexpected(report.error());
   all.push_back(directory + "/report.txt");
-  if (auto done = write_text(all.back(), report::render_text(*report, {})); !done) {
+  if (auto done = formats::write_whole(all.back(), report::render_text(*report, {})); !done) {
     return std::unexpected(done.error());
   }
   all.push_back(directory + "/report.json");
-  if (auto done = write_text(all.back(), report::render_json(*report) + "\n"); !done) {
+  if (auto done = formats::write_whole(all.back(), report::render_json(*report) + "\n"); !done) {
     return std::unexpected(done.error());
   }
   return all;

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "formats/export/export_fixture.h"
+#include "formats/export/text.h"
 #include "formats/gzip.h"
 #include "formats/pprof/profile_message.h"
-#include "formats/export/text.h"
 
 namespace assay::formats {
 namespace {
@@ -136,6 +136,22 @@ TEST_F(HostileNames, Pprof) {
   ASSERT_TRUE(profile) << profile.error().text();
   EXPECT_EQ(profile->samples.size(), 2 * kNames.size());
   for (std::string_view text : profile->strings) expect_clean(std::string(text));
+}
+
+// Spreadsheets compute what begins so.
+TEST_F(HostileNames, NoCellOfATableIsComputed) {
+  for (Format format : {Format::csv, Format::tsv, Format::by_second}) {
+    std::string text = exported(run_, format);
+    EXPECT_NE(text.find("'=cmd"), text.npos) << format_name(format) << ": the name is there";
+    for (const char* before : {"\n", "\t", ",", "\""})
+      EXPECT_EQ(text.find(std::string(before) + "=cmd"), text.npos) << format_name(format);
+  }
+  EXPECT_EQ(harmless_cell("=1"), "'=1");
+  EXPECT_EQ(harmless_cell(" @x"), "' @x");
+  EXPECT_EQ(harmless_cell("-[A b]"), "'-[A b]");
+  EXPECT_EQ(harmless_cell("+x"), "'+x");
+  EXPECT_EQ(harmless_cell("a=b"), "a=b");
+  EXPECT_EQ(harmless_cell(""), "");
 }
 
 TEST(Text, FileNamesStayInTheirDirectory) {

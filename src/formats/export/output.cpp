@@ -1,57 +1,57 @@
 #include "formats/export/output.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
+#include <cstdio>
 
 namespace assay::formats {
+namespace {
+
+constexpr size_t kPieceBytes = 64 << 10;
+
+}  // namespace
 
 Result<Output> Output::create(const std::string& path) {
   Output output;
-  output.path_ = path;
   if (path.empty() || path == "-") {
-    output.file_.reset(stdout);
+    output.kind_ = Kind::standard_output;
     return output;
   }
-  // A device or a pipe that the user named is written directly: renaming would replace it.
-  struct stat status {};
-  bool direct = ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
-  if (direct && S_ISDIR(status.st_mode)) return fail("{} is a directory", path);
-  std::string place = direct ? path : path + ".part-" + std::to_string(getpid());
-  output.file_.reset(fopen(place.c_str(), "we"));
-  if (!output.file_) return fail_errno("cannot write {}", path);
-  if (!direct) output.temporary_ = place;
+  auto file = PrivateFile::create(path, PrivateFile::Existing::replace);
+  if (!file) return std::unexpected(file.error());
+  output.kind_ = Kind::file;
+  output.file_.emplace(std::move(*file));
   return output;
 }
 
-Output::~Output() {
-  if (!temporary_.empty() && file_) ::unlink(temporary_.c_str());
+void Output::write(std::string_view bytes) {
+  text_ += bytes;
+  if (kind_ != Kind::memory && text_.size() >= kPieceBytes) flush();
 }
 
-void Output::write(std::string_view bytes) {
-  if (!file_) {
-    text_ += bytes;
-    return;
+void Output::flush() {
+  if (!error_ && kind_ == Kind::file) {
+    if (auto done = file_->write(text_); !done) error_ = done.error();
+  } else if (!error_) {
+    errno = 0;
+    if (fwrite(text_.data(), 1, text_.size(), stdout) != text_.size() || fflush(stdout) != 0) {
+      if (errno == 0) errno = EIO;
+      error_ = fail_errno("cannot write standard output").error();
+    }
   }
-  if (error_ != 0) return;
-  errno = 0;
-  if (fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size()) {
-    error_ = errno != 0 ? errno : EIO;
-  }
+  text_.clear();
 }
 
 Result<void> Output::commit() {
-  if (!file_) return {};
-  if (error_ == 0 && fflush(file_.get()) != 0) error_ = errno;
-  if (error_ != 0) {
-    errno = error_;
-    return fail_errno("cannot write {}", path_.empty() ? "standard output" : path_);
-  }
-  if (!temporary_.empty() && ::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    return fail_errno("cannot write {}", path_);
-  }
-  temporary_.clear();
-  file_.reset();
-  return {};
+  if (kind_ == Kind::memory) return {};
+  flush();
+  if (error_) return std::unexpected(*error_);
+  return kind_ == Kind::file ? file_->commit() : Result<void>{};
+}
+
+Result<void> write_whole(const std::string& path, std::string_view text) {
+  auto output = Output::create(path);
+  if (!output) return std::unexpected(output.error());
+  output->write(text);
+  return output->commit();
 }
 
 }  // namespace assay::formats

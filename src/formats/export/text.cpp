@@ -106,6 +106,14 @@ std::string xml_text(std::string_view text, size_t most_characters) {
   return escaped.empty() ? clean : escaped.append(clean, begin);
 }
 
+std::string harmless_cell(std::string clean) {
+  size_t first = clean.find_first_not_of(' ');
+  bool computes = first != std::string::npos &&
+                  std::string_view("=+-@").find(clean[first]) != std::string_view::npos;
+  if (computes) clean.insert(clean.begin(), '\'');
+  return clean;
+}
+
 std::string json_text(std::string_view text, size_t most_characters) {
   std::string escaped = "\"";
   char before = 0;

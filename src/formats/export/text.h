@@ -25,6 +25,9 @@ std::string json_text(std::string_view text, size_t most_characters = kLongestNa
 // clean_text with ';' replaced: one frame of a folded stack.
 std::string folded_text(std::string_view text, size_t most_characters = kLongestName);
 
+// Clean text for a cell of a table: what a spreadsheet would take for a formula begins with '.
+std::string harmless_cell(std::string clean);
+
 // A file name that stays in its directory: letters, digits, '.', '_', '-'; never empty or hidden.
 std::string file_name_text(std::string_view text);
 

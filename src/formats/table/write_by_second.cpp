@@ -49,6 +49,7 @@ class BySecond {
     }
     for (size_t i = names.size(); i-- > 0;) it->second += names[i] + (i > 0 ? ";" : "");
     if (it->second.empty()) it->second = "[no stack]";
+    it->second = harmless_cell(std::move(it->second));
     return it->second;
   }
 

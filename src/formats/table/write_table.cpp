@@ -16,7 +16,7 @@ struct FunctionSums {
 };
 
 std::string cell(std::string_view text, char separator) {
-  std::string clean = clean_text(text);
+  std::string clean = harmless_cell(clean_text(text));
   if (clean.find_first_of(std::string{separator, '"'}) == clean.npos) return clean;
   std::string quoted = "\"";
   for (char c : clean) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);

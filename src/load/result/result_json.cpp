@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "load/result/result_text.h"
+#include "load/secrets.h"
 
 namespace assay::load {
 namespace {
@@ -52,7 +53,7 @@ std::string result_json(const LoadResult& result) {
   constexpr const char* kProtocols[] = {"http/1.1", "http/2", "grpc"};
   std::string saturated = result.saturated();
   Json json{{"schema", "assay-load-1"},
-            {"url", result.workload.url.text()},
+            {"url", hide_secrets(result.workload.url.text())},
             {"address", result.address},
             {"protocol", kProtocols[static_cast<int>(result.workload.protocol)]},
             {"method", result.workload.method},

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/units.h"
+#include "load/secrets.h"
 
 namespace assay::load {
 namespace {
@@ -80,8 +81,8 @@ std::string result_text(const LoadResult& result) {
   const Histogram& latency = result.total.latency;
   std::string out;
   auto add = std::back_inserter(out);
-  fmt::format_to(add, "load      {} {} ({})\n", result.workload.method, result.workload.url.text(),
-                 result.address);
+  fmt::format_to(add, "load      {} {} ({})\n", result.workload.method,
+                 hide_secrets(result.workload.url.text()), result.address);
   fmt::format_to(add, "clients   {}\n", clients_text(result));
   fmt::format_to(
       add, "answers   {} in {:.2f} s: {:.0f} requests/s, {}/s received\n",

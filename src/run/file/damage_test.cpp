@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "run/file/sqlite.h"
 #include "run/reader.h"
 #include "run/run_fixture.h"
-#include "run/file/sqlite.h"
 
 namespace assay::run {
 namespace {
@@ -51,7 +51,7 @@ std::string read_everything(const std::string& path) {
 }
 
 void run_sql_on(const std::string& path, const char* sql) {
-  auto database = Database::open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  auto database = Database::open_unguarded(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
   ASSERT_TRUE(database) << database.error().text();
   auto done = database->execute(sql);
   ASSERT_TRUE(done) << done.error().text();
@@ -200,7 +200,7 @@ TEST(RunDamage, AnyFlippedByteOfABlockIsFound) {
   for (int offset = 0; offset < 200; offset += 3) {
     std::string copy = scratch.file("c.assay");
     std::filesystem::copy_file(path, copy, std::filesystem::copy_options::overwrite_existing);
-    auto database = Database::open(copy, SQLITE_OPEN_READWRITE);
+    auto database = Database::open_unguarded(copy, SQLITE_OPEN_READWRITE);
     ASSERT_TRUE(database);
     sqlite3_blob* blob = nullptr;
     ASSERT_EQ(sqlite3_blob_open(database->handle(), "main", "wait_block", "data", 1, 1, &blob),

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include "run/file/sqlite.h"
 #include "run/reader.h"
 #include "run/run_fixture.h"
-#include "run/file/sqlite.h"
 #include "run/writer.h"
 
 namespace assay::run {
@@ -39,7 +39,7 @@ class Draft : public ::testing::Test {
     EXPECT_EQ((*reader)->contents().threads.size(), kFixtureThreads);
   }
   int64_t page_bytes() {
-    auto database = Database::open(path_, SQLITE_OPEN_READONLY);
+    auto database = Database::open_unguarded(path_, SQLITE_OPEN_READONLY);
     return database ? database->query_int("PRAGMA page_size").value_or(0) : 0;
   }
   bool exists(const std::string& path) { return std::filesystem::exists(path); }

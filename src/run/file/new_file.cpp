@@ -1,6 +1,5 @@
 #include "run/file/new_file.h"
 
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 
@@ -8,9 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "run/run_tables.h"
+#include "base/private_file.h"
 #include "run/file/schema.h"
 #include "run/file/sqlite.h"
+#include "run/run_tables.h"
 
 namespace assay::run {
 namespace {
@@ -29,8 +29,9 @@ Result<void> check_directory(const std::string& path) {
       "choose a place that can be written to with -o", errno);
 }
 
-Result<void> fill(const std::string& path, const model::RunInfo& info) {
-  auto database = Database::open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+Result<void> fill(const std::shared_ptr<RunFile>& file, const std::string& path,
+                  const model::RunInfo& info) {
+  auto database = Database::open(file, path);
   if (!database) return std::unexpected(database.error());
   // No other program sees this file before it is complete, so it needs no journal.
   const char* begin = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN";
@@ -40,24 +41,6 @@ Result<void> fill(const std::string& path, const model::RunInfo& info) {
   if (auto done = tables.prepare(); !done) return done;
   if (auto done = tables.write_info(info); !done) return done;
   return database->execute("COMMIT");
-}
-
-Result<void> move_into_place(const std::string& from, const std::string& to, bool overwrite) {
-  // A journal left by a killed capture would be rolled into the new file.
-  if (overwrite || ::access(to.c_str(), F_OK) != 0) ::unlink((to + "-journal").c_str());
-  if (overwrite) {
-    if (::rename(from.c_str(), to.c_str()) != 0) return fail_errno("cannot write {}", to);
-    return {};
-  }
-  // link() never replaces a file, even when another process was faster; not every file system has
-  // it.
-  if (::link(from.c_str(), to.c_str()) == 0) {
-    ::unlink(from.c_str());
-    return {};
-  }
-  if (errno == EEXIST) return already_exists(to);
-  if (::rename(from.c_str(), to.c_str()) != 0) return fail_errno("cannot write {}", to);
-  return {};
 }
 
 }  // namespace
@@ -76,31 +59,32 @@ Result<void> check_place(const std::string& path, bool overwrite) {
                             "choose another name with -o", EEXIST);
   }
   if (!overwrite) return already_exists(path);
-  auto old = Database::open(path, SQLITE_OPEN_READONLY);
-  if (!old) return {};
-  int code = sqlite3_exec(old->handle(), "SELECT 1 FROM sqlite_schema", nullptr, nullptr, nullptr);
-  if ((code & 0xff) == SQLITE_BUSY) {
+  if (RunFile::is_being_written(path)) {
     return fail_with_remedy(fmt::format("{} is being written by a running capture", path),
                             "end that capture first, or choose another name with -o", EBUSY);
   }
   return {};
 }
 
-Result<void> make_run_file(const std::string& path, const model::RunInfo& info, bool overwrite) {
-  if (auto free = check_place(path, overwrite); !free) return free;
-  std::string temporary = fmt::format("{}.new.{}", path, ::getpid());
-  ::unlink(temporary.c_str());
-  auto done = fill(temporary, info);
-  if (done) done = move_into_place(temporary, path, overwrite);
-  if (!done) {
-    ::unlink(temporary.c_str());
-    // The temporary name would not help the user.
-    std::string& what = done.error().what;
-    for (size_t at; (at = what.find(temporary)) != std::string::npos;) {
-      what.replace(at, temporary.size(), path);
-    }
+Result<std::shared_ptr<RunFile>> make_run_file(const std::string& path, const model::RunInfo& info,
+                                               bool overwrite) {
+  if (auto free = check_place(path, overwrite); !free) return std::unexpected(free.error());
+  using Existing = PrivateFile::Existing;
+  auto made = PrivateFile::create(path, overwrite ? Existing::replace : Existing::refuse);
+  if (!made) return std::unexpected(made.error());
+  UniqueFd fd(::fcntl(made->fd(), F_DUPFD_CLOEXEC, 0));
+  if (!fd.valid()) return fail_errno("cannot write {}", path);
+  std::string journal = path + "-journal";
+  auto file = RunFile::adopt(std::move(fd), journal);
+  if (auto filled = fill(file, path, info); !filled) return std::unexpected(filled.error());
+  if (!file->lock_for_writing()) return fail("{} is being written by somebody else", path);
+  // A journal left by a killed capture is not of the new file.
+  if (overwrite || ::access(path.c_str(), F_OK) != 0) ::unlink(journal.c_str());
+  if (auto moved = made->commit(); !moved) {
+    if (moved.error().code == EEXIST) return already_exists(path);
+    return std::unexpected(moved.error());
   }
-  return done;
+  return file;
 }
 
 }  // namespace assay::run

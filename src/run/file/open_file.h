@@ -1,9 +1,9 @@
 // open_run_file: a checked, read-only, defensive SQLite connection to a run.
 //
-// After kill -9 SQLite's journal exists beside the run; it is rolled back here, in place or, where
-// the file or its directory is read-only, in a private copy. Failures: an Error says whether the
-// file is missing, a directory, empty, truncated, foreign, newer than this program, still being
-// written, or corrupt, and what to do.
+// Reading changes nothing on disk. Changes that a killed capture did not finish are undone as its pages
+// are read (run_file.h). The identity of the file is checked before SQLite sees it, its schema before
+// any table is read. Failures: an Error says whether the file is missing, a directory, empty, truncated,
+// foreign, newer than this program, still being written, or corrupt, and what to do.
 #pragma once
 
 #include <string>
@@ -13,6 +13,8 @@
 namespace assay::run {
 
 Result<Database> open_run_file(const std::string& path);
+// Another connection to the very file of this one, whatever its path leads to by now.
+Result<Database> open_again(const Database& database);
 
 // The Error for a run that opened but is inconsistent.
 std::unexpected<Error> damaged(const std::string& path, std::string_view what);

@@ -5,30 +5,81 @@
 
 namespace assay::run {
 
-Result<Database> Database::open(const std::string& path, int flags) {
+namespace {
+
+// A file of somebody else: nothing in it is run, and nothing in it can ask for much.
+void distrust(sqlite3* handle) {
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
+  struct Limit {
+    int what, most;
+  };
+  constexpr Limit kLimits[]{{SQLITE_LIMIT_ATTACHED, 0},
+                            {SQLITE_LIMIT_WORKER_THREADS, 0},
+                            {SQLITE_LIMIT_TRIGGER_DEPTH, 0},
+                            {SQLITE_LIMIT_SQL_LENGTH, 1 << 20},
+                            {SQLITE_LIMIT_COLUMN, 200},
+                            {SQLITE_LIMIT_EXPR_DEPTH, 200},
+                            {SQLITE_LIMIT_COMPOUND_SELECT, 100},
+                            {SQLITE_LIMIT_FUNCTION_ARG, 64},
+                            {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 4096}};
+  for (const Limit& limit : kLimits) sqlite3_limit(handle, limit.what, limit.most);
+}
+
+}  // namespace
+
+Result<void> Database::begin(const char* name, int flags, const char* vfs) {
+  int code = sqlite3_open_v2(name, &handle_, flags | SQLITE_OPEN_NOMUTEX, vfs);
+  if (code != SQLITE_OK) return failure("cannot be opened", code);
+  sqlite3_extended_result_codes(handle_, 1);
+  sqlite3_limit(handle_, SQLITE_LIMIT_LENGTH, kMaxValueBytes);
+  return {};
+}
+
+Result<Database> Database::open(std::shared_ptr<RunFile> file, const std::string& path) {
   Database database;
   database.path_ = path;
-  int code = sqlite3_open_v2(path.c_str(), &database.handle_, flags | SQLITE_OPEN_NOMUTEX, nullptr);
-  if (code != SQLITE_OK) return database.failure("cannot be opened", code);
-  sqlite3_extended_result_codes(database.handle_, 1);
-  sqlite3_limit(database.handle_, SQLITE_LIMIT_LENGTH, kMaxValueBytes);
+  database.file_ = std::move(file);
+  database.lent_ = std::make_unique<LentFile>(database.file_);
+  bool writes = database.file_->is_writable();
+  int flags = writes ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
+  auto begun = database.begin(database.lent_->name().c_str(), flags, kRunVfs);
+  if (!begun) return std::unexpected(begun.error());
+  if (!writes) distrust(database.handle_);
+  return database;
+}
+
+Result<Database> Database::open_unguarded(const std::string& path, int flags) {
+  Database database;
+  database.path_ = path;
+  auto begun = database.begin(path.c_str(), flags, nullptr);
+  if (!begun) return std::unexpected(begun.error());
   return database;
 }
 
 Database::Database(Database&& other) noexcept
-    : handle_(std::exchange(other.handle_, nullptr)), path_(std::move(other.path_)) {}
+    : handle_(std::exchange(other.handle_, nullptr)),
+      path_(std::move(other.path_)),
+      file_(std::move(other.file_)),
+      lent_(std::move(other.lent_)) {}
 
 Database& Database::operator=(Database&& other) noexcept {
   if (this != &other) {
     close();
     handle_ = std::exchange(other.handle_, nullptr);
     path_ = std::move(other.path_);
+    file_ = std::move(other.file_);
+    lent_ = std::move(other.lent_);
   }
   return *this;
 }
 
+// The file is kept: who wrote it has more to do with it.
 void Database::close() {
   sqlite3_close_v2(std::exchange(handle_, nullptr));
+  lent_.reset();
 }
 
 std::unexpected<Error> Database::failure(std::string_view step, int code) const {

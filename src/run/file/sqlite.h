@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +14,8 @@
 #include <sqlite3.h>
 
 #include "base/result.h"
+#include "run/file/run_file.h"
+#include "run/file/run_vfs.h"
 
 namespace assay::run {
 
@@ -23,8 +26,12 @@ inline constexpr int kMaxValueBytes = 32 << 20;
 
 class Database {
  public:
-  // `flags` are SQLITE_OPEN_*; the file is known as `path` in messages.
-  static Result<Database> open(const std::string& path, int flags);
+  // The file is known as `path` in messages. Read-only and with a schema that is not trusted,
+  // unless the file is one that we make.
+  static Result<Database> open(std::shared_ptr<RunFile> file, const std::string& path);
+  // For tests that damage runs: SQLite opens the path itself, with SQLITE_OPEN_*, and follows
+  // whatever journal stands beside it.
+  static Result<Database> open_unguarded(const std::string& path, int flags);
 
   Database() = default;
   Database(Database&& other) noexcept;
@@ -40,11 +47,15 @@ class Database {
 
   sqlite3* handle() const { return handle_; }
   const std::string& path() const { return path_; }
-  void set_shown_path(const std::string& path) { path_ = path; }
+  const std::shared_ptr<RunFile>& file() const { return file_; }  // null: none was lent to it
 
  private:
+  Result<void> begin(const char* name, int flags, const char* vfs);
+
   sqlite3* handle_ = nullptr;
   std::string path_;
+  std::shared_ptr<RunFile> file_;
+  std::unique_ptr<LentFile> lent_;
 };
 
 class Statement {

@@ -1,12 +1,10 @@
 #include "session/heap/heap_capture.h"
 
-#include <charconv>
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/units.h"
@@ -18,14 +16,6 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kLookNs = 200 * kNsPerMs;  // how often new processes and programs are looked for
 constexpr const char* kLibrary = "libassay_heap.so";
-
-// "4711" of "4711.heap".
-pid_t pid_of_channel(const std::string& name) {
-  pid_t pid = 0;
-  auto [end, status] = std::from_chars(name.data(), name.data() + name.size(), pid);
-  bool whole = status == std::errc() && std::string_view(end) == ".heap";
-  return whole && pid > 0 ? pid : 0;
-}
 
 }  // namespace
 
@@ -47,13 +37,6 @@ std::string to_text(const HeapHold& hold) {
                      format_duration(hold.ns));
 }
 
-HeapCapture::~HeapCapture() {
-  sources_.clear();
-  if (directory_.empty()) return;
-  std::error_code ignored;
-  fs::remove_all(directory_, ignored);
-}
-
 Result<void> HeapCapture::find_library() {
   if (!sampling_.library.empty()) return {};
   auto found = find_heap_library();
@@ -69,16 +52,19 @@ capture::InjectOptions HeapCapture::inject_options() const {
   return options;
 }
 
-Result<void> HeapCapture::take_in(pid_t pid, Result<capture::Injected> injected) {
+Result<void> HeapCapture::take_in(const capture::ProcessFacts& facts,
+                                  Result<capture::Injected> injected) {
   if (!injected) return std::unexpected(injected.error());
+  pid_t pid = facts.pid;
   holds_.push_back({pid, true, injected->pause.ns});
   if (!injected->channel->ready()) {
-    (void)capture::remove_sampler(pid, sampling_.library);
+    (void)capture::remove_sampler(pid, sampling_.library, facts.start_ticks);
     return fail("the sampler in process {} does not see what it allocates", pid);
   }
   Source& source = sources_[pid];
   source.channel = std::move(injected->channel);
   source.attached = true;
+  source.facts = facts;
   source.channel->start_sampling();
   return {};
 }
@@ -89,16 +75,55 @@ Result<void> HeapCapture::attach(const std::vector<pid_t>& pids,
   attaches_ = true;
   capture::InjectOptions options = inject_options();
   options.on_wait = on_wait;
+  os::ProcFs proc;
   for (pid_t pid : pids) {
-    auto attached = take_in(pid, capture::inject_sampler(pid, options));
+    auto facts = capture::read_process_facts(proc, pid);
+    if (!facts) {
+      refused_.emplace(pid, facts.error());
+      continue;
+    }
+    asked_for_.emplace(pid, *facts);
+    options.start_ticks = facts->start_ticks;
+    auto attached = take_in(*facts, capture::inject_sampler(pid, options));
     if (!attached) refused_.emplace(pid, attached.error());
   }
   if (sources_.empty()) return std::unexpected(refused_.begin()->second);
   return {};
 }
 
+// The tracker knows it from the kernel or from /proc. Its process id may be another's by now, and a
+// target may start programs that may do more than itself: neither is ours to touch.
+Result<capture::ProcessFacts> HeapCapture::check_newcomer(pid_t pid) const {
+  if (claimed_.contains(pid)) return fail("process {} is known by hearsay alone", pid);
+  auto facts = capture::read_process_facts(parts_->proc, pid);
+  if (!facts) return facts;
+  Result<void> allowed = fail("process {} is of no process that was asked for", pid);
+  for (const auto& [known, of_known] : asked_for_) {
+    allowed = capture::check_rights(of_known, *facts);
+    if (allowed) return facts;
+  }
+  return std::unexpected(allowed.error());
+}
+
+Result<std::optional<capture::ProcessFacts>> HeapCapture::check_child(pid_t lender,
+                                                                      pid_t pid) const {
+  const Source& source = sources_.at(lender);
+  auto facts = capture::read_process_facts(parts_->proc, pid);
+  if (!facts && !parts_->proc.stat(pid)) return std::nullopt;
+  if (!facts) return std::unexpected(facts.error());
+  if (!source.facts) return fail("process {} is not known", lender);
+  if (auto fine = capture::check_rights(*source.facts, *facts); !fine)
+    return std::unexpected(fine.error());
+  auto descends =
+      capture::check_descent(parts_->proc, *source.facts, *facts, source.channel->inode());
+  if (!descends) return std::unexpected(descends.error());
+  return *facts;
+}
+
 // A child that was forked from an attached process has the sampler from it.
 bool HeapCapture::adopt_forked(pid_t pid) {
+  auto facts = check_newcomer(pid);
+  if (!facts) return false;
   auto channel = capture::open_forked_channel(parts_->proc, pid);
   if (!channel) return false;
   for (const auto& [other, source] : sources_) {
@@ -107,6 +132,7 @@ bool HeapCapture::adopt_forked(pid_t pid) {
   Source& source = sources_[pid];
   source.channel = std::move(*channel);
   source.attached = true;
+  source.facts = *facts;
   source.channel->start_sampling();
   return true;
 }
@@ -126,10 +152,14 @@ pid_t HeapCapture::outer_pid(pid_t lender, pid_t pid) const {
 }
 
 // It may be gone already: then it is known from its channel alone, and its parent's program is its
-// own.
+// own. What the channel says is the target's word: a process that lives is looked at in /proc
+// before anything of it is read.
 void HeapCapture::meet_child(pid_t lender, const capture::HeapChild& child, TimeNs now) {
   pid_t pid = outer_pid(lender, child.pid);
   if (pid <= 0 || sources_.contains(pid)) return;
+  auto facts = check_child(lender, pid);
+  if (!facts) return sources_.at(lender).channel->give_back(child.index);  // it is no child
+  if (!*facts && !parts_->tasks.contains(pid)) claimed_.insert(pid);
   pid_t parent = outer_pid(lender, child.parent);
   if (!parts_->tasks.contains(parent)) parent = lender;
   if (!parts_->tasks.contains(pid))
@@ -141,6 +171,8 @@ void HeapCapture::meet_child(pid_t lender, const capture::HeapChild& child, Time
   source.channel = std::move(*channel);
   source.exe = sources_.at(lender).exe;
   source.attached = true;
+  // Of another program by now: what it wrote before is read, and it is left alone.
+  if (*facts && (*facts)->same_program(*sources_.at(lender).facts)) source.facts = *facts;
   source.lender = lender;
   source.index = child.index;
 }
@@ -191,10 +223,17 @@ void HeapCapture::meet_newcomers() {
   for (pid_t pid : parts_->tasks.pids()) {
     // Assay itself may be a child of its target, started by the shell that is looked at.
     bool is_known = sources_.contains(pid) || refused_.contains(pid) || pid == getpid();
-    if (is_known || (joining_ && joining_->pid == pid) || adopt_forked(pid)) continue;
+    if (is_known || (joining_ && joining_->facts.pid == pid) || adopt_forked(pid)) continue;
     if (met_.insert(pid).second || joining_ || ended_) continue;
     if (!parts_->proc.stat(pid)) continue;
-    joining_ = Joining{pid, std::async(std::launch::async, [pid, options = inject_options()] {
+    auto facts = check_newcomer(pid);
+    if (!facts) {
+      refused_.emplace(pid, facts.error());
+      continue;
+    }
+    capture::InjectOptions options = inject_options();
+    options.start_ticks = facts->start_ticks;
+    joining_ = Joining{*facts, std::async(std::launch::async, [pid, options] {
                          return capture::inject_sampler(pid, options);
                        })};
   }
@@ -204,15 +243,16 @@ void HeapCapture::take_in_joined(bool wait) {
   if (!joining_) return;
   if (!wait && joining_->injected.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
     return;
-  auto joined = take_in(joining_->pid, joining_->injected.get());
-  if (!joined) refused_.emplace(joining_->pid, joined.error());
+  auto joined = take_in(joining_->facts, joining_->injected.get());
+  if (!joined) refused_.emplace(joining_->facts.pid, joined.error());
   joining_.reset();
 }
 
 void HeapCapture::detach_all() {
   for (auto& [pid, source] : sources_) {
-    if (!source.attached || !parts_->proc.stat(pid)) continue;
-    auto removed = capture::remove_sampler(pid, sampling_.library);
+    bool is_there = source.facts && capture::is_same_process(parts_->proc, *source.facts);
+    if (!source.attached || !is_there) continue;
+    auto removed = capture::remove_sampler(pid, sampling_.library, source.facts->start_ticks);
     if (removed) {
       holds_.push_back({pid, false, removed->ns});
     } else {
@@ -226,22 +266,14 @@ void HeapCapture::detach_all() {
 
 Result<os::LaunchExtras> HeapCapture::prepare_launch() {
   if (auto found = find_library(); !found) return std::unexpected(found.error());
-  // In memory where there is some: the channel is written to like memory.
-  std::string pattern = "/dev/shm/assay-heap-XXXXXX";
-  if (::mkdtemp(pattern.data()) == nullptr) {
-    std::error_code failed;
-    pattern = (fs::temp_directory_path(failed) / "assay-heap-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr)
-      return fail_errno("cannot make a directory for heap channels");
-  }
-  directory_ = pattern;
+  if (auto made = directory_.make(); !made) return std::unexpected(made.error());
   const char* before = std::getenv("LD_PRELOAD");
   std::string preload = sampling_.library;
   if (before != nullptr && *before != '\0') preload += std::string(":") + before;
   os::LaunchExtras extras;
-  extras.environment = {"LD_PRELOAD=" + preload, "ASSAY_HEAP_CHANNEL=" + directory_ + "/%p.heap",
+  extras.environment = {"LD_PRELOAD=" + preload, "ASSAY_HEAP_CHANNEL=" + directory_.pattern(),
                         fmt::format("ASSAY_HEAP_RATE={}", sampling_.rate_bytes),
-                        fmt::format("ASSAY_HEAP_RING={}", capture::HeapChannel::kDefaultRingBytes)};
+                        fmt::format("ASSAY_HEAP_RING={}", ChannelDirectory::ring_bytes())};
   return extras;
 }
 
@@ -258,30 +290,27 @@ void HeapCapture::join(const evidence::HeapEvidence::Parts& parts,
 }
 
 void HeapCapture::find_channels(TimeNs now) {
-  if (directory_.empty()) return;
-  std::error_code failed;
-  for (const auto& entry : fs::directory_iterator(directory_, failed)) {
-    pid_t pid = pid_of_channel(entry.path().filename().string());
-    if (pid == 0) continue;
-    auto known = sources_.find(pid);
-    struct stat file {};
-    if (known != sources_.end() &&
-        (::stat(entry.path().c_str(), &file) != 0 || file.st_ino == known->second.channel->inode()))
-      continue;
-    auto channel = capture::HeapChannel::open(entry.path().string());
-    if (!channel) continue;          // being made just now
-    ::unlink(entry.path().c_str());  // both sides have it mapped; nothing is left behind
+  for (const ChannelDirectory::File& file : directory_.files()) {
+    auto known = sources_.find(file.pid);
+    if (known != sources_.end() && file.inode == known->second.channel->inode()) continue;
+    auto channel = capture::HeapChannel::open(file.path);
+    if (!channel) continue;       // being made just now
+    ::unlink(file.path.c_str());  // both sides have it mapped; nothing is left behind
     // Another program in the same process has a channel of its own.
-    if (known != sources_.end() && evidence_) drain(pid, known->second);
-    sources_[pid].channel = std::move(*channel);
-    if (evidence_) look_at_program(pid, sources_[pid], now);
+    if (known != sources_.end() && evidence_) drain(file.pid, known->second);
+    Source& source = sources_[file.pid];
+    source.channel = std::move(*channel);
+    if (evidence_) look_at_program(file.pid, source, now);
   }
 }
 
 // A program that replaced another (exec) has other code at the same addresses.
 void HeapCapture::look_at_program(pid_t pid, Source& source, TimeNs now) {
+  // Another process may have its number by now.
+  bool is_there =
+      source.facts ? capture::is_same_process(parts_->proc, *source.facts) : source.lender == 0;
   auto exe = parts_->proc.exe(pid);
-  if (!exe) return;
+  if (!exe || !is_there) return;
   if (!parts_->tasks.contains(pid)) parts_->tasks.resync(now);
   if (!parts_->tasks.contains(pid)) return;
   if (source.exe == *exe) return;
@@ -350,6 +379,14 @@ uint64_t HeapCapture::dropped() const {
 void HeapCapture::note_losses(TimeNs now) {
   capture::HeapChannelLosses sum = losses();
   evidence::Sink& sink = parts_->sink;
+  size_t without = std::ranges::count_if(directory_.files(), &ChannelDirectory::File::is_empty);
+  if (without > 0) {
+    sink.add_note({"heap",
+                   fmt::format("{} processes were not sampled: there was no room for their "
+                               "channels in {}",
+                               without, directory_.place()),
+                   "free some space there"});
+  }
   for (const auto& [pid, error] : refused_)
     sink.add_note(
         {"heap", fmt::format("process {} was not sampled: {}", pid, error.what), error.remedy});

@@ -23,9 +23,11 @@
 #include "base/result.h"
 #include "capture/heap/heap_channel.h"
 #include "capture/heap/injector.h"
+#include "capture/heap/trust/kinship.h"
 #include "evidence/heap_evidence.h"
 #include "evidence/stacks/address_spaces.h"
 #include "os/process/launch.h"
+#include "session/heap/channel_directory.h"
 
 namespace assay::session {
 
@@ -51,7 +53,6 @@ std::string to_text(const HeapHold& hold);  // one sentence, without a final sto
 class HeapCapture {
  public:
   explicit HeapCapture(HeapSampling sampling) : sampling_(std::move(sampling)) {}
-  ~HeapCapture();
   HeapCapture(const HeapCapture&) = delete;
   HeapCapture& operator=(const HeapCapture&) = delete;
 
@@ -79,13 +80,20 @@ class HeapCapture {
     std::unique_ptr<capture::HeapChannel> channel;
     std::string exe;
     bool attached = false;
+    // The process as /proc showed it; none of a child that was gone when its channel was seen.
+    std::optional<capture::ProcessFacts> facts;
     // Of a child: the process behind whose channel its own lies, and where there. 0: it is no such.
     pid_t lender = 0;
     uint32_t index = 0;
   };
   Result<void> find_library();
   capture::InjectOptions inject_options() const;
-  Result<void> take_in(pid_t pid, Result<capture::Injected> injected);
+  Result<void> take_in(const capture::ProcessFacts& facts, Result<capture::Injected> injected);
+  // Facts of a newcomer that may be attached to: it may do no more than a process that was asked
+  // for.
+  Result<capture::ProcessFacts> check_newcomer(pid_t pid) const;
+  // Facts of a child that a channel tells of, or none if it is gone; an Error if it is no child.
+  Result<std::optional<capture::ProcessFacts>> check_child(pid_t lender, pid_t pid) const;
   void meet_newcomers();
   bool adopt_forked(pid_t pid);
   void meet_children(TimeNs now);
@@ -103,16 +111,18 @@ class HeapCapture {
   void note_losses(TimeNs now);
 
   HeapSampling sampling_;
-  std::string directory_;  // of channels; empty: nothing was launched
+  ChannelDirectory directory_;  // not made: nothing was launched
   std::map<pid_t, Source> sources_;
-  capture::HeapChannelLosses past_losses_;  // of channels that were given back
-  std::set<pid_t> met_;                     // newcomers that may still be on their way
+  capture::HeapChannelLosses past_losses_;            // of channels that were given back
+  std::set<pid_t> met_;                               // newcomers that may still be on their way
+  std::map<pid_t, capture::ProcessFacts> asked_for_;  // what attach() was given
+  std::set<pid_t> claimed_;  // told of by a channel alone, and gone: nobody may be taken for them
   std::unique_ptr<evidence::HeapEvidence> evidence_;
   std::unique_ptr<evidence::HeapEvidence::Parts> parts_;
   evidence::AddressSpaces* spaces_ = nullptr;
   std::vector<HeapHold> holds_;
   struct Joining {
-    pid_t pid = 0;
+    capture::ProcessFacts facts;
     std::future<Result<capture::Injected>> injected;
   };
   std::optional<Joining> joining_;  // one newcomer after another

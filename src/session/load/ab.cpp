@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include "formats/export/output.h"
 #include "load/address.h"
 #include "load/argument_line.h"
 #include "load/url.h"
@@ -90,6 +91,8 @@ Result<void> record_one(const AbOptions& options, const AbRun& run, const std::a
                         const std::function<void(const RecordProgress&)>& progress) {
   if (auto free = wait_until_free(options.record.load, stop); !free) return free;
   std::string log = run.run_path.substr(0, run.run_path.rfind('.')) + ".log";
+  // Ours alone, before the shell writes to it.
+  if (auto made = formats::write_whole(log, ""); !made) return made;
   RecordOptions record_options = options.record;
   const std::vector<std::string>& command = options.commands[run.variant];
   record_options.target.command = logged(command, log);

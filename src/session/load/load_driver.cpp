@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "load/address.h"
 #include "load/argument_line.h"
+#include "load/secrets.h"
 #include "load/url.h"
 
 namespace assay::session {
@@ -50,7 +51,7 @@ std::string exit_text(const os::ExitStatus& status) {
 Result<std::unique_ptr<LoadDriver>> LoadDriver::create(const LoadRequest& request) {
   std::unique_ptr<LoadDriver> driver(new LoadDriver());
   driver->request_ = request;
-  driver->facts_.what = request.what;
+  driver->facts_.what = load::hide_secrets(request.what);
   driver->command_ = driver->facts_.command = !load::looks_like_url(request.what);
   if (!driver->command_) {
     auto words = load::split_arguments(request.what);
@@ -132,9 +133,9 @@ Result<void> LoadDriver::wait_until_ready(const std::atomic<bool>& stop,
       if (!refused) refused_since = 0;
       if (refused && refused_since == 0) refused_since = monotonic_ns();
       if (refused && monotonic_ns() - refused_since >= kRefusalNs) {
-        return fail_with_remedy(
-            fmt::format("the server does not take the load's request: {}", why),
-            fmt::format("correct it until this works: assay load {} -n 1 -c 1", words_.front()));
+        return fail_with_remedy(fmt::format("the server does not take the load's request: {}", why),
+                                fmt::format("correct it until this works: assay load {} -n 1 -c 1",
+                                            load::hide_secrets(words_.front())));
       }
     }
     if (server_gone()) return fail("the server ended before it answered ({})", why);
@@ -270,8 +271,8 @@ void LoadDriver::end_window(TimeNs window_begin, TimeNs window_end) {
     take_output();
     process_.reset();
   }
-  facts_.ended = ended(window_begin, window_end);
-  if (command_) facts_.output = pending_;
+  facts_.ended = load::hide_secrets(ended(window_begin, window_end));
+  if (command_) facts_.output = load::hide_secrets(pending_);
   window_.finish(facts_, window_begin, window_end);
 }
 

@@ -1,0 +1,130 @@
+#include "base/private_file.h"
+
+#include <cstdio>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+namespace assay {
+namespace {
+
+constexpr mode_t kOwnerAlone = 0600;
+constexpr int kNewFile = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+constexpr int kTries = 8;
+
+struct Place {
+  UniqueFd directory;
+  std::string name;
+};
+
+Result<Place> find_place(const std::string& path) {
+  std::filesystem::path whole(path);
+  Place place;
+  place.name = whole.filename().string();
+  if (place.name.empty() || place.name == "." || place.name == "..")
+    return fail("'{}' is no name for a file", path);
+  std::string folder = whole.parent_path().string();
+  if (folder.empty()) folder = ".";
+  place.directory = UniqueFd(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!place.directory.valid()) return fail_errno("cannot write {}: {}", path, folder);
+  return place;
+}
+
+Result<void> check_replaceable(const Place& place, const std::string& path) {
+  struct stat status {};
+  if (::fstatat(place.directory.get(), place.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno == ENOENT) return {};
+    return fail_errno("cannot write {}", path);
+  }
+  if (S_ISREG(status.st_mode)) return {};
+  const char* kind = S_ISLNK(status.st_mode)   ? "is a symbolic link"
+                     : S_ISDIR(status.st_mode) ? "is a directory"
+                                               : "exists and is not a regular file";
+  return fail_with_remedy(fmt::format("{} {}: it is not replaced", path, kind),
+                          "choose another name with -o", EEXIST);
+}
+
+std::string random_suffix() {
+  uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != sizeof number)
+    number = static_cast<uint64_t>(::getpid());
+  return fmt::format("{:016x}", number);
+}
+
+}  // namespace
+
+Result<void> PrivateFile::check_place(const std::string& path) {
+  auto place = find_place(path);
+  if (!place) return std::unexpected(place.error());
+  return check_replaceable(*place, path);
+}
+
+Result<UniqueFd> PrivateFile::make_at(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), kNewFile, kOwnerAlone));
+  if (!fd.valid() || ::fchmod(fd.get(), kOwnerAlone) != 0)
+    return fail_errno("cannot write {}", path);
+  return fd;
+}
+
+Result<PrivateFile> PrivateFile::create(const std::string& path, Existing existing) {
+  auto place = find_place(path);
+  if (!place) return std::unexpected(place.error());
+  if (auto fine = check_replaceable(*place, path); !fine) return std::unexpected(fine.error());
+  PrivateFile file;
+  file.path_ = path;
+  file.name_ = std::move(place->name);
+  file.directory_ = std::move(place->directory);
+  file.existing_ = existing;
+  for (int i = 0; i < kTries && !file.fd_.valid(); ++i) {
+    file.beside_ = fmt::format("{}.new-{}", file.name_, random_suffix());
+    file.fd_ =
+        UniqueFd(::openat(file.directory_.get(), file.beside_.c_str(), kNewFile, kOwnerAlone));
+    if (!file.fd_.valid() && errno != EEXIST) break;
+  }
+  if (!file.fd_.valid()) {
+    file.beside_.clear();
+    return fail_errno("cannot write {}", path);
+  }
+  // Neither a umask nor a directory's default list decides who may read it.
+  if (::fchmod(file.fd_.get(), kOwnerAlone) != 0) return fail_errno("cannot write {}", path);
+  return file;
+}
+
+PrivateFile::~PrivateFile() {
+  if (!beside_.empty() && directory_.valid()) ::unlinkat(directory_.get(), beside_.c_str(), 0);
+}
+
+Result<void> PrivateFile::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t wrote = ::write(fd_.get(), bytes.data(), bytes.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return fail_errno("cannot write {}", path_);
+    bytes.remove_prefix(static_cast<size_t>(wrote));
+  }
+  return {};
+}
+
+Result<void> PrivateFile::commit() {
+  int folder = directory_.get();
+  if (existing_ == Existing::refuse) {
+    // link() refuses to replace, also when another process was quicker; not every file system has
+    // it.
+    if (::linkat(folder, beside_.c_str(), folder, name_.c_str(), 0) == 0) {
+      ::unlinkat(folder, beside_.c_str(), 0);
+      beside_.clear();
+      return {};
+    }
+    if (errno == EEXIST) return fail_with_remedy(path_ + " exists already", "", EEXIST);
+    struct stat status {};
+    if (::fstatat(folder, name_.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
+      return fail_with_remedy(path_ + " exists already", "", EEXIST);
+  }
+  if (::renameat(folder, beside_.c_str(), folder, name_.c_str()) != 0)
+    return fail_errno("cannot write {}", path_);
+  beside_.clear();
+  return {};
+}
+
+}  // namespace assay

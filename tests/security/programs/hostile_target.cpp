@@ -1,0 +1,97 @@
+// hostile_target: a program of an ordinary user that attacks whoever profiles it.
+//
+//   security_hostile_target swap FILE   puts FILE, which it may only read, in the place of every
+//                                       memory file that is made in it
+//   security_hostile_target claim PID   writes PID into the memory it shares, as a child of its own
+//
+// Prints "ready" and runs until it is killed. In mode swap it prints "swapped N" each time.
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "inject/preload/heap_channel.h"
+
+namespace {
+
+using assay::inject::HeapChannelHeader;
+
+// The next descriptor of the process is always this one: all before it are taken.
+constexpr int kNext = 40;
+
+[[noreturn]] void swap_descriptors(int file) {
+  for (unsigned swaps = 0;;) {
+    if (fcntl(kNext, F_GETFD) < 0) continue;
+    if (dup2(file, kNext) == kNext) {
+      char line[64];
+      int size = std::snprintf(line, sizeof line, "swapped %u\n", ++swaps);
+      if (write(STDOUT_FILENO, line, static_cast<size_t>(size)) < 0) std::exit(1);
+    }
+    // Until it was closed: then the next one may come.
+    for (int i = 0; i < 2000 && fcntl(kNext, F_GETFD) >= 0; ++i) usleep(1000);
+    close(kNext);
+  }
+}
+
+// The channels for children, behind the ring of our own.
+char* find_child_channels(uint32_t& count) {
+  FILE* maps = std::fopen("/proc/self/maps", "re");
+  char line[512];
+  char* found = nullptr;
+  while (maps != nullptr && found == nullptr && std::fgets(line, sizeof line, maps) != nullptr) {
+    if (std::strstr(line, "memfd:assay-heap-channel") == nullptr) continue;
+    char* begin = reinterpret_cast<char*>(std::strtoull(line, nullptr, 16));
+    auto* header = reinterpret_cast<HeapChannelHeader*>(begin);
+    if (header->magic != assay::inject::kHeapChannelMagic) continue;
+    count = header->child_channels;
+    found = begin + assay::inject::kHeapChannelHeaderBytes + header->ring_bytes;
+  }
+  if (maps != nullptr) std::fclose(maps);
+  return found;
+}
+
+[[noreturn]] void claim(uint32_t pid) {
+  while (true) {
+    uint32_t count = 0;
+    char* channels = find_child_channels(count);
+    for (uint32_t i = 0; channels != nullptr && i < count; ++i) {
+      auto* header =
+          reinterpret_cast<HeapChannelHeader*>(channels + i * assay::inject::kChildChannelBytes);
+      header->pid = pid;
+      header->parent_pid = static_cast<uint32_t>(getpid());
+      header->ready = 1;
+    }
+    usleep(1000);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  std::string mode = argv[1];
+  if (mode == "swap") {
+    int file = open(argv[2], O_RDONLY | O_CLOEXEC);
+    if (file < 0) return 3;
+    while (dup(file) < kNext - 1) {
+    }
+    constexpr int kSwappers = 4;  // one of them runs when it matters
+    for (int i = 0; i < kSwappers; ++i) std::thread(swap_descriptors, file).detach();
+  } else {
+    std::thread(claim, static_cast<uint32_t>(std::atoi(argv[2]))).detach();
+  }
+  if (write(STDOUT_FILENO, "ready\n", 6) != 6) return 4;
+  // Where an injector finds a thread: it waits, and it allocates.
+  while (true) {
+    std::free(std::malloc(1 << 16));
+    timespec pause{0, 1'000'000};
+    ppoll(nullptr, 0, &pause, nullptr);
+  }
+}
