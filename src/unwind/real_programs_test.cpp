@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/testing/temporary_directory.h"
 #include "unwind/testing/stack_recorder.h"
 
 namespace assay::unwind {
@@ -29,8 +30,6 @@ constexpr const char* kProgram = R"c(
 #include <string.h>
 #include <sys/time.h>
 #include <time.h>
-
-#include "base/testing/temporary_directory.h"
 volatile unsigned long sink;
 volatile int done;
 __attribute__((noinline)) void burn(int n) { for (int i = 0; i < n; i++) sink += i * i; }

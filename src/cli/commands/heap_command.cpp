@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/flags/capture_flags.h"
+#include "cli/output/progress_text.h"
 #include "cli/output/terminal.h"
 #include "cli/stop_signals.h"
 #include "report/text/text.h"
@@ -33,23 +34,6 @@ constexpr const char* kExamples =
 // taken for none of them.
 constexpr int kLeaks = 3;
 constexpr int kCommandFailed = 4;
-
-std::string progress_text(const session::HeapProgress& state) {
-  if (state.phase == session::Phase::preparing)
-    return "preparing: bringing the sampler into the target";
-  if (state.phase == session::Phase::waiting_for_detach)
-    return "waiting: an earlier attach is being undone";
-  int64_t elapsed = std::max<int64_t>(0, state.now - state.begin);
-  std::string time =
-      state.duration_ns > 0
-          ? fmt::format(
-                "{:.0f} s left",
-                static_cast<double>(std::max<int64_t>(0, state.duration_ns - elapsed)) / 1e9)
-          : fmt::format("{:.0f} s, Ctrl-C to end", static_cast<double>(elapsed) / 1e9);
-  return fmt::format("{} {} · {} sampled allocations · {} live", phase_text(state.phase), time,
-                     format_count(state.allocations),
-                     format_bytes(static_cast<uint64_t>(std::max<int64_t>(0, state.live_bytes))));
-}
 
 std::string leaks_text(const analysis::Report& report, bool colour) {
   return report::render_leaks(report, {.colour = colour});

@@ -9,6 +9,7 @@
 #include "cli/flags/capture_flags.h"
 #include "cli/flags/usage.h"
 #include "cli/output/out_dir.h"
+#include "cli/output/progress_text.h"
 #include "cli/output/terminal.h"
 #include "cli/stop_signals.h"
 #include "run/reader.h"
@@ -32,30 +33,6 @@ constexpr const char* kExamples =
     "Ctrl-C ends the capture early and keeps everything. The report is printed at the end; the "
     "run\n"
     "file can be read again with `assay report` and `assay sql`.";
-
-std::string progress_text(const session::RecordProgress& state) {
-  int64_t elapsed = std::max<int64_t>(0, state.now - state.begin);
-  std::string time;
-  if (state.phase == session::Phase::preparing) return "preparing: reading the target's programs";
-  if (state.phase == session::Phase::waiting_for_detach)
-    return "waiting: an earlier attach is being undone";
-  if (state.phase == session::Phase::warming_up) {
-    time = fmt::format("{} left", format_duration(std::max<int64_t>(0, state.begin - state.now)));
-  } else if (state.duration_ns > 0) {
-    constexpr int kCells = 12;
-    auto filled = static_cast<int>(std::min<int64_t>(kCells, elapsed * kCells / state.duration_ns));
-    std::string bar;
-    for (int i = 0; i < kCells; ++i) bar += i < filled ? "█" : "░";
-    time =
-        fmt::format("{} {:.0f} s left", bar,
-                    static_cast<double>(std::max<int64_t>(0, state.duration_ns - elapsed)) / 1e9);
-  } else {
-    time = fmt::format("{:.0f} s, Ctrl-C to end", static_cast<double>(elapsed) / 1e9);
-  }
-  return fmt::format("{} {} · {}p {}t · {} samples {} waits {} lost", phase_text(state.phase), time,
-                     state.processes, state.threads, format_count(state.samples),
-                     format_count(state.waits), format_count(state.lost));
-}
 
 // For tests and bench/bpf_truth: ASSAY_BPF_CHECK=report,cache,truth makes the BPF backend check
 // itself and tell what it counted.
