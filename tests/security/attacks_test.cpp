@@ -87,7 +87,7 @@ TEST(HostileTarget, CannotHaveAnotherFileOverwritten) {
   if (std::string why = why_not_attached(); !why.empty()) GTEST_SKIP() << why;
   if (::geteuid() != 0) GTEST_SKIP() << "skipped: needs root, and a target of another user";
   SharedDirectory shared;
-  std::string victim = shared.file("victim"), precious(8 << 20, 'p');
+  std::string victim = shared.file("victim"), precious(1 << 20, 'p');
   std::ofstream(victim) << precious;
   ::chmod(victim.c_str(), 0644);
   std::string target_program = for_nobody(shared, HOSTILE_TARGET);

@@ -7,7 +7,6 @@
 #include "cli/commands.h"
 #include "cli/output/printable_cell.h"
 #include "cli/output/terminal.h"
-#include "formats/export/text.h"
 #include "report/printable.h"
 #include "run/sql/sql.h"
 
@@ -80,16 +79,6 @@ std::string tsv_line(const Row& row) {
   return line;
 }
 
-// Tables end up in spreadsheets; a number stays one, a name from a target must not be computed.
-Row harmless_cells(std::span<const run::SqlValue> values) {
-  Row row = cells(values);
-  for (size_t i = 0; i < row.size(); ++i) {
-    if (std::holds_alternative<std::string>(values[i]))
-      row[i] = formats::harmless_cell(std::move(row[i]));
-  }
-  return row;
-}
-
 nlohmann::ordered_json to_json(const run::SqlValue& value) {
   if (auto* integer = std::get_if<int64_t>(&value)) return *integer;
   if (auto* real = std::get_if<double>(&value)) return *real;
@@ -139,7 +128,7 @@ class SqlCommand final : public Command {
     }
     std::string line;
     if (format_ == "tsv") {
-      line = tsv_line(harmless_cells(values));
+      line = tsv_line(cells(values));
     } else {
       nlohmann::ordered_json object;
       for (size_t i = 0; i < values.size(); ++i) object[names[i]] = to_json(values[i]);
