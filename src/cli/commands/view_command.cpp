@@ -6,8 +6,9 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/output/terminal.h"
+#include "cli/flags/selection_flags.h"
 #include "cli/flags/usage.h"
+#include "cli/output/terminal.h"
 #include "view/http_server.h"
 
 extern char** environ;
@@ -32,16 +33,21 @@ class ViewCommand final : public Command {
         ->type_name("N");
     parser->add_option("--bind", address_, "Address to serve on (default 127.0.0.1)")
         ->type_name("ADDRESS");
+    selection_.add_to(*parser);
     parser->add_flag("--no-browser", no_browser_, "Print the address and open nothing");
   }
 
   int run(const Invocation&) override {
+    auto selection = selection_.selection();
+    if (!selection) return print_error(selection.error()), kWrongUsage;
     std::vector<std::unique_ptr<view::OpeningRun>> runs;
     for (const std::string& path : paths_) {
-      auto run = view::OpeningRun::start(path);
+      // The page selects in its first run.
+      auto run = view::OpeningRun::start(path, runs.empty() ? *selection : run::Selection());
       if (!run) return print_error(run.error());
       runs.push_back(std::move(*run));
     }
+    std::string fragment = runs.front()->fragment();
     // What is wrong with most runs shows in this time; a large one is served while it is read.
     constexpr std::chrono::milliseconds kPatience{1'000};
     for (const auto& run : runs) {
@@ -64,9 +70,10 @@ class ViewCommand final : public Command {
           "sees the run, and it travels unencrypted\n",
           address_);
     }
-    say(stdout, "{}\n", (*server)->url());
+    std::string url = (*server)->url() + fragment;
+    say(stdout, "{}\n", url);
     fflush(stdout);
-    if (!no_browser_) open_browser((*server)->url());
+    if (!no_browser_) open_browser(url);
     say(stderr, "Serving until Ctrl-C.\n");
     (*server)->run();
     // Nothing is left to be written, and the report of a large run that is being worked out would
@@ -97,6 +104,7 @@ class ViewCommand final : public Command {
   }
 
   std::vector<std::string> paths_;
+  SelectionFlags selection_;
   int port_ = 0;
   std::string address_ = "127.0.0.1";
   bool no_browser_ = false;
