@@ -4,9 +4,6 @@
 #include <charconv>
 #include <optional>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include "analysis/accounted/accounted_run.h"
 #include "analysis/heap/heap_findings.h"
 #include "analysis/rules/detect.h"
@@ -15,37 +12,21 @@
 #include "analysis/verdict/gain.h"
 #include "analysis/verdict/verdict.h"
 #include "analysis/verdict/vitals.h"
+#include "run/selection/chosen_threads.h"
 
 namespace assay::analysis {
 namespace {
 
 constexpr size_t kUnresolvedModulesListed = 5;
 
-template <class T>
-bool in(const std::vector<T>& list, const T& value) {
-  return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
-}
-
-std::vector<bool> select_threads(const run::Contents& run, const Options& options) {
-  std::vector<bool> selected(run.threads.size());
-  for (size_t i = 0; i < run.threads.size(); ++i) {
-    const model::Thread& thread = run.threads[i];
-    pid_t pid =
-        thread.process.value < run.processes.size() ? run.processes[thread.process.value].pid : 0;
-    selected[i] = in(options.pids, pid) && in(options.tids, thread.tid) &&
-                  in(options.pools, thread.pool.empty() ? thread.name : thread.pool);
+// Load, counters and losses are not known by part of the window or by stack, so a report of such a
+// part would have wrong numbers.
+Result<std::vector<bool>> select_threads(const run::Contents& run, const run::Selection& asked) {
+  if (asked.narrows_time() || asked.narrows_stacks() || asked.without_idle) {
+    return fail_with_remedy("a report is about all time and all stacks of its threads",
+                            "assay export and view take a part of them");
   }
-  return selected;
-}
-
-std::string selection_text(const Options& options) {
-  std::vector<std::string> parts;
-  if (!options.pids.empty()) parts.push_back(fmt::format("pid {}", fmt::join(options.pids, ", ")));
-  if (!options.tids.empty()) parts.push_back(fmt::format("tid {}", fmt::join(options.tids, ", ")));
-  if (!options.pools.empty()) {
-    parts.push_back(fmt::format("pool {}", fmt::join(options.pools, ", ")));
-  }
-  return fmt::format("{}", fmt::join(parts, "; "));
+  return run::choose_threads(asked, run);
 }
 
 int cpu_count(const run::Contents& run) {
@@ -190,11 +171,9 @@ Result<Report> report_of(AccountedRun& accounted, const DetectorSets& detectors,
                          const Options& options, std::vector<int64_t>& cpu_ns_by_stack) {
   const run::Reader& reader = accounted.reader();
   const run::Contents& run = reader.contents();
-  std::vector<bool> selected = select_threads(run, options);
-  std::string selection = selection_text(options);
-  if (!selection.empty() && std::find(selected.begin(), selected.end(), true) == selected.end()) {
-    return fail("the run has no thread that matches {}", selection);
-  }
+  auto selected = select_threads(run, options.selection);
+  if (!selected) return std::unexpected(selected.error());
+  std::string selection = run::describe(options.selection);
   auto counters = read_thread_counters(reader);
   if (!counters) return std::unexpected(counters.error());
   auto own_cost = read_own_cost(reader);
@@ -204,7 +183,7 @@ Result<Report> report_of(AccountedRun& accounted, const DetectorSets& detectors,
   if (!workload) return std::unexpected(workload.error());
 
   const RuleSet& rules = accounted.rule_set();
-  Passes passes(accounted, detectors, std::move(selected), std::move(*counters));
+  Passes passes(accounted, detectors, std::move(*selected), std::move(*counters));
   if (auto read = passes.read(); !read) return std::unexpected(read.error());
   cpu_ns_by_stack = passes.on_cpu.weights();
 

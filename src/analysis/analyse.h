@@ -2,30 +2,27 @@
 //
 // In: a run::Reader. Out: Report; the same run and options give the same Report, byte for byte.
 // Threads: none of its own; may run beside another analyse() on another Reader.
-// Failures: the Reader's, unchanged; a selection that matches no thread; a suspect that is no
-// regular expression. Rules that are wrong are left out and named in the report.
+// Failures: the Reader's, unchanged; a selection that matches no thread, or that is not of threads
+// alone; a suspect that is no regular expression. Rules that are wrong are left out and named in
+// the report.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <vector>
 
-#include <sys/types.h>
-
 #include "analysis/profile/call_tree.h"
 #include "analysis/report.h"
 #include "analysis/rules/rule_set.h"
 #include "base/result.h"
 #include "run/reader.h"
+#include "run/selection/selection.h"
 
 namespace assay::analysis {
 
 struct Options {
-  std::string run_path;  // for the report's own words
-  // Empty: all. A thread is selected when it matches every list that is not empty.
-  std::vector<pid_t> pids;
-  std::vector<pid_t> tids;
-  std::vector<std::string> pools;
+  std::string run_path;      // for the report's own words
+  run::Selection selection;  // of threads; a report is about the whole window and all stacks
   size_t max_functions = 200;
   size_t max_paths = 50;
   size_t max_waits = 50;

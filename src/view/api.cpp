@@ -39,8 +39,11 @@ struct Asked {
   CellShape shape;
 };
 
-Result<Asked> asked(const RunIndex& run, const Parameters& parameters, int64_t bins) {
+// `thread` of the time order is a number, and no part of the selection.
+Result<Asked> asked(const RunIndex& run, const std::string& what, Parameters parameters) {
+  int64_t bins = what == "cells" ? 1 : 600;
   Asked result;
+  if (what == "order") parameters.erase("thread");
   auto selection = select(run, parameters);
   if (!selection) return std::unexpected(selection.error());
   auto wanted = number(parameters, "bins", bins, 1, kMostBins);
@@ -74,8 +77,8 @@ Response source(const RunIndex& run, const run::Reader& reader, const Parameters
   return made(std::move(body), kJson);
 }
 
-Response exported(const RunIndex& run, const run::Reader& reader, const Parameters& parameters) {
-  auto part = export_part(run, reader, parameters);
+Response exported(const run::Reader& reader, const Parameters& parameters) {
+  auto part = export_part(reader, parameters);
   if (!part) return refusal(400, part.error().text());
   Response response = made(std::move(part->bytes), kBinary);
   response.file_name = part->file_name;
@@ -160,8 +163,8 @@ Response Api::answer(RunIndex& run, const std::string& what, const Parameters& p
   if (what == "series") return made(series_columns(run, reader, kMostPoints), kBinary);
   if (what == "source") return source(run, reader, parameters);
   if (what == "html") return html(run, reader);
-  if (what == "export") return exported(run, reader, parameters);
-  auto ask = asked(run, parameters, what == "cells" ? 1 : 600);
+  if (what == "export") return exported(reader, parameters);
+  auto ask = asked(run, what, parameters);
   if (!ask) return refusal(400, ask.error().what);
   ask->selection.reader = &reader;
   ask->selection.stop = gone;

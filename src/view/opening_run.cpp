@@ -1,11 +1,17 @@
 #include "view/opening_run.h"
 
+#include "view/selection.h"
+
 namespace assay::view {
 
-Result<std::unique_ptr<OpeningRun>> OpeningRun::start(const std::string& path) {
+Result<std::unique_ptr<OpeningRun>> OpeningRun::start(const std::string& path,
+                                                      const run::Selection& selection) {
   auto reader = run::Reader::open(path);
   if (!reader) return std::unexpected(reader.error());
+  auto fragment = page_fragment((*reader)->contents(), selection);
+  if (!fragment) return std::unexpected(fragment.error());
   std::unique_ptr<OpeningRun> run(new OpeningRun(path));
+  run->fragment_ = std::move(*fragment);
   run->thread_ = std::thread([run = run.get(), reader = std::move(*reader)]() mutable {
     run->lay_out(std::move(reader));
   });

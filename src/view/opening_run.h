@@ -1,7 +1,8 @@
 // OpeningRun: a run that is laid out on a thread of its own, so that the page can be opened
 // meanwhile and told how far it is.
 //
-// In: start() with a run's path; it fails at once where the file cannot be opened. Out: index()
+// In: start() with a run's path; it fails at once where the file cannot be opened or has nothing of
+// the selection. Out: index()
 // waits until the run is laid out. Threads: any may ask. Failures: the reader's; those that come
 // while all of the run is read are index()'s. The destructor stops what is under way.
 #pragma once
@@ -14,13 +15,16 @@
 #include <string>
 #include <thread>
 
+#include "run/selection/selection.h"
 #include "view/run_index.h"
 
 namespace assay::view {
 
 class OpeningRun {
  public:
-  static Result<std::unique_ptr<OpeningRun>> start(const std::string& path);
+  // `selection` is what the page shows first.
+  static Result<std::unique_ptr<OpeningRun>> start(const std::string& path,
+                                                   const run::Selection& selection = {});
   // One that is laid out already.
   explicit OpeningRun(std::unique_ptr<RunIndex> index);
   ~OpeningRun();
@@ -28,6 +32,8 @@ class OpeningRun {
   OpeningRun& operator=(const OpeningRun&) = delete;
 
   const std::string& path() const { return path_; }
+  // What stands behind the page's address for that selection (page_fragment()).
+  const std::string& fragment() const { return fragment_; }
   // True: it is laid out, or failed.
   bool wait_for(std::chrono::milliseconds patience) const;
   double progress() const { return permille_ / 1000.0; }
@@ -37,7 +43,7 @@ class OpeningRun {
   explicit OpeningRun(std::string path) : path_(std::move(path)) {}
   void lay_out(std::unique_ptr<run::Reader> reader);
 
-  std::string path_;
+  std::string path_, fragment_;
   std::atomic<int> permille_{0};
   std::atomic<bool> stop_{false};
   mutable std::mutex mutex_;

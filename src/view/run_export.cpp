@@ -37,7 +37,7 @@ std::string text_of(const Parameters& parameters, const std::string& name) {
   return found == parameters.end() ? std::string() : found->second;
 }
 
-Result<formats::ExportOptions> options_of(const RunIndex& run, const Parameters& parameters) {
+Result<formats::ExportOptions> options_of(const Parameters& parameters) {
   formats::ExportOptions options;
   auto format = formats::parse_format(text_of(parameters, "format"));
   if (!format) return fail("parameter format names no format");
@@ -46,24 +46,17 @@ Result<formats::ExportOptions> options_of(const RunIndex& run, const Parameters&
     options.metric = formats::parse_metric(metric);
     if (!options.metric) return fail("parameter metric names no metric");
   }
-  auto from = number(parameters, "from", 0, 0, INT64_MAX);
-  if (!from) return std::unexpected(from.error());
-  auto to = number(parameters, "to", run.window_ns(), 0, INT64_MAX);
-  if (!to) return std::unexpected(to.error());
-  if (parameters.contains("from")) options.selection.from_ns = *from;
-  if (parameters.contains("to")) options.selection.to_ns = *to;
-  options.selection.thread = text_of(parameters, "thread");
-  options.selection.focus = text_of(parameters, "focus");
-  options.selection.ignore = text_of(parameters, "ignore");
+  auto selection = run::selection_among(parameters);
+  if (!selection) return std::unexpected(selection.error());
+  options.selection = std::move(*selection);
   options.icicle = true;
   return options;
 }
 
 }  // namespace
 
-Result<Exported> export_part(const RunIndex& run, const run::Reader& reader,
-                             const Parameters& parameters) {
-  auto options = options_of(run, parameters);
+Result<Exported> export_part(const run::Reader& reader, const Parameters& parameters) {
+  auto options = options_of(parameters);
   if (!options) return std::unexpected(options.error());
   TemporaryDirectory directory;
   if (directory.path().empty()) return fail("no temporary directory can be made for the export");

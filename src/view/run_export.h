@@ -1,16 +1,15 @@
 // export_part(): a selection in another tool's format, by formats/export/export.h, as bytes.
 //
-// In: "format" (as assay export names them), "metric", "from", "to" (ns since the window's
-// beginning), "thread", "focus", "ignore" (expressions). Out: bytes and a name to save them under.
-// Reads by `reader`, one of the run's. Failures: an unknown format or metric, the exporter's, the
-// disk's (a temporary directory is used).
+// In: "format" (as assay export names them), "metric", and a selection (run::Selection's names).
+// Out: bytes and a name to save them under. Reads by `reader`, one of the run's. Failures: an
+// unknown format or metric, the exporter's, the disk's (a temporary directory is used).
 #pragma once
 
 #include <string>
 
+#include "base/query_text.h"
 #include "base/result.h"
-#include "view/run_index.h"
-#include "view/selection.h"
+#include "run/reader.h"
 
 namespace assay::view {
 
@@ -19,7 +18,6 @@ struct Exported {
   std::string file_name;
 };
 
-Result<Exported> export_part(const RunIndex& run, const run::Reader& reader,
-                             const Parameters& parameters);
+Result<Exported> export_part(const run::Reader& reader, const Parameters& parameters);
 
 }  // namespace assay::view

@@ -1,6 +1,7 @@
 #include "view/run_index.h"
 
 #include <cmath>
+#include <utility>
 
 #include "analysis/analyse.h"
 #include "report/json/json.h"
@@ -44,12 +45,7 @@ Result<std::unique_ptr<RunIndex>> RunIndex::make(std::unique_ptr<run::Reader> re
 }
 
 RunIndex::RunIndex(std::unique_ptr<run::Reader> reader, std::string path)
-    : path_(std::move(path)),
-      reader_(std::move(reader)),
-      pool_(*reader_),
-      tree_(reader_->contents()),
-      classifier_(tree_),
-      rules_(tree_, reader_->contents()) {
+    : path_(std::move(path)), reader_(std::move(reader)), pool_(*reader_), accounted_(*reader_) {
   lay_out();
   mark_inlined();
 }
@@ -57,7 +53,7 @@ RunIndex::RunIndex(std::unique_ptr<run::Reader> reader, std::string path)
 // A path's parent always has a smaller number, so sizes add up in one pass from the end, and
 // children find their place after their elder siblings in one pass from the beginning.
 void RunIndex::lay_out() {
-  const auto& paths = tree_.paths();
+  const auto& paths = tree().paths();
   std::vector<uint32_t> size(paths.size(), 1);
   for (size_t path = paths.size(); path-- > 1;) size[paths[path].parent] += size[path];
   node_of_path_.resize(paths.size());
@@ -74,20 +70,20 @@ void RunIndex::lay_out() {
     node_of_path_[path] = node;
     depth_[node] = depth_[node_of_path_[parent]] + 1;
     function_[node] = paths[path].function;
-    category_[node] = rules_.category_of(static_cast<analysis::PathIndex>(path));
+    category_[node] = accounted_.category_of(static_cast<analysis::PathIndex>(path));
   }
 }
 
 // A frame whose function was inlined into its caller stands for several nodes, outermost first; all
 // but the outermost are inlined.
 void RunIndex::mark_inlined() {
-  const auto& paths = tree_.paths();
+  const auto& paths = tree().paths();
   const auto& stacks = contents().stacks;
   inlined_.resize(paths.size());
   for (uint32_t i = 1; i < stacks.size(); ++i) {
     uint32_t parent = stacks[i].parent.value < i ? stacks[i].parent.value : 0;
-    analysis::PathIndex stop = tree_.path_of({parent});
-    for (analysis::PathIndex path = tree_.path_of({i}); path != stop && path != 0;
+    analysis::PathIndex stop = tree().path_of({parent});
+    for (analysis::PathIndex path = tree().path_of({i}); path != stop && path != 0;
          path = paths[path].parent) {
       if (paths[path].parent != stop) inlined_[node_of_path_[path]] = true;
     }
@@ -116,68 +112,46 @@ class RunIndex::Meter {
 };
 
 Result<void> RunIndex::look_once(const IndexOptions& options) {
-  run::TimeRange window{begin_ns(), end_ns(), options.stop};
   seen_.resize(contents().threads.size());
-  kinds_of_stack_.resize(contents().stacks.size());
   auto rows = reader_->row_count();
   if (!rows) return std::unexpected(rows.error());
   if (*rows >= options.large_rows && window_ns() > 0) make_sums(options);
   Meter meter(*this, options.permille, sums_ ? 3 : 2);
-  if (auto learnt = classifier_.learn(*reader_); !learnt) return learnt;
-  if (auto read = observe_waits(window, meter); !read) return read;
+  if (auto settled = settle(options, meter); !settled || !sums_) return settled;
   meter.next_pass();
-  if (auto read = observe_samples(window, meter); !read) return read;
-  meter.next_pass();
-  rules_.decide();
-  settle_rules();
-  if (!sums_) return {};
+  run::TimeRange window{begin_ns(), end_ns(), options.stop};
   if (auto read = add_up_waits(window, meter); !read) return read;
   sums_->finish();
   moments_->finish();
   return {};
 }
 
-Result<void> RunIndex::observe_waits(const run::TimeRange& window, const Meter& meter) {
-  return reader_->for_each_wait(window, [&](const model::Wait& wait) {
+Result<void> RunIndex::settle(const IndexOptions& options, Meter& meter) {
+  bool sampling = false;
+  analysis::Onlooker onlooker;
+  onlooker.stop = options.stop;
+  onlooker.wait = [&](const model::Wait& wait) {
     meter.at(wait.start);
     has_waits_ = true;
-    if (wait.thread.value >= seen_.size()) return;
-    seen_[wait.thread.value] = true;
-    analysis::BlockKind kind = classifier_.kind_of(wait);
-    if (wait.stack.value < kinds_of_stack_.size()) {
-      kinds_of_stack_[wait.stack.value] |= 1u << static_cast<int>(kind);
-    }
-    rules_.observe(wait, kind);
-  });
-}
-
-Result<void> RunIndex::observe_samples(const run::TimeRange& window, const Meter& meter) {
-  return reader_->for_each_sample(window, [&](const model::Sample& sample) {
+    if (accounted_.lists(wait.thread)) seen_[wait.thread.value] = true;
+  };
+  onlooker.sample = [&](const model::Sample& sample) {
+    if (!std::exchange(sampling, true)) meter.next_pass();
     meter.at(sample.time);
-    if (sample.thread.value >= seen_.size()) return;
+    if (!accounted_.lists(sample.thread)) return;
     seen_[sample.thread.value] = true;
-    rules_.observe(sample);
-    if (!sums_) return;
-    sums_->add(sums_->bins().of(sample.time), sample.thread, running_state(sample.stack),
-               node_of(sample.stack), sample.weight_ns, 1);
-    if (has_waits_) return;
-    moments_->add(moments_->bins().of(sample.time), sample.thread, kRunning, 0, sample.weight_ns,
-                  0);
-  });
+    if (sums_) add_up(sample);
+  };
+  auto settled = accounted_.settle(onlooker);
+  if (!sampling) meter.next_pass();
+  return settled;
 }
 
-// Asks once for every kind of wait that there is: answers are kept, and from here on they are only
-// looked up, by several threads at once.
-void RunIndex::settle_rules() {
-  for (uint32_t stack = 0; stack < kinds_of_stack_.size(); ++stack) {
-    for (int kind = 0; kind < analysis::kBlockKindCount; ++kind) {
-      if ((kinds_of_stack_[stack] >> kind & 1) == 0) continue;
-      model::Wait wait;
-      wait.stack = {stack};
-      (void)rules_.idle(wait, static_cast<analysis::BlockKind>(kind));
-    }
-  }
-  kinds_of_stack_ = {};
+void RunIndex::add_up(const model::Sample& sample) {
+  sums_->add(sums_->bins().of(sample.time), sample.thread, running_state(sample.stack),
+             node_of(sample.stack), sample.weight_ns, 1);
+  if (has_waits_) return;
+  moments_->add(moments_->bins().of(sample.time), sample.thread, kRunning, 0, sample.weight_ns, 0);
 }
 
 void RunIndex::make_sums(const IndexOptions& options) {
@@ -209,13 +183,8 @@ Result<void> RunIndex::add_up_waits(const run::TimeRange& window, const Meter& m
 }
 
 ThreadState RunIndex::running_state(model::StackId stack) const {
-  const analysis::Function* leaf = tree_.leaf_of(stack);
+  const analysis::Function* leaf = tree().leaf_of(stack);
   return leaf && leaf->kind == analysis::CodeKind::kernel ? kKernel : kUser;
-}
-
-ThreadState RunIndex::waiting_state(const model::Wait& wait) {
-  analysis::BlockKind kind = classifier_.kind_of(wait);
-  return rules_.idle(wait, kind) ? kIdle : blocked_state(kind);
 }
 
 Result<std::string> RunIndex::report_json(const run::Reader& reader) {

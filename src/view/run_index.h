@@ -14,14 +14,12 @@
 #include <string>
 #include <vector>
 
-#include "analysis/profile/call_tree.h"
-#include "analysis/rules/run_rules.h"
-#include "analysis/time/wait_classifier.h"
+#include "analysis/accounted/accounted_run.h"
 #include "base/result.h"
 #include "run/reader.h"
-#include "view/reader_pool.h"
 #include "view/data/slice_sums.h"
 #include "view/data/thread_state.h"
+#include "view/reader_pool.h"
 
 namespace assay::view {
 
@@ -49,7 +47,8 @@ class RunIndex {
   // For a question beside others. Waits while all are lent.
   ReaderPool::Lease borrow() const { return pool_.borrow(); }
   const run::Contents& contents() const { return reader_->contents(); }
-  const analysis::CallTree& tree() const { return tree_; }
+  const analysis::AccountedRun& accounted() const { return accounted_; }
+  const analysis::CallTree& tree() const { return accounted_.tree(); }
   TimeNs begin_ns() const { return contents().info.window_begin_ns; }
   TimeNs end_ns() const { return contents().info.window_end_ns; }
   int64_t window_ns() const { return end_ns() > begin_ns() ? end_ns() - begin_ns() : 0; }
@@ -63,11 +62,15 @@ class RunIndex {
   const std::vector<bool>& inlined() const { return inlined_; }
   // By node: index into category_names().
   const std::vector<uint32_t>& categories() const { return category_; }
-  std::vector<std::string_view> category_names() const { return rules_.category_names(); }
-  NodeIndex node_of(model::StackId stack) const { return node_of_path_[tree_.path_of(stack)]; }
+  std::vector<std::string_view> category_names() const { return accounted_.category_names(); }
+  NodeIndex node_of(model::StackId stack) const { return node_of_path_[tree().path_of(stack)]; }
+  NodeIndex node_of_path(analysis::PathIndex path) const { return node_of_path_[path]; }
   // user or kernel, by the leaf of the stack.
   ThreadState running_state(model::StackId stack) const;
-  ThreadState waiting_state(const model::Wait& wait);  // idle, or blocked on something
+  // Idle, or blocked on something.
+  static ThreadState waiting_state(const analysis::AccountedWait& wait) {
+    return wait.idle ? kIdle : blocked_state(wait.kind);
+  }
 
   // Time by slice, thread, state and node, and, more finely, by slice, thread and state (its node
   // is always 0). Null: the run is small enough to be read.
@@ -84,10 +87,9 @@ class RunIndex {
   void lay_out();
   void mark_inlined();
   Result<void> look_once(const IndexOptions& options);
-  Result<void> observe_waits(const run::TimeRange& window, const Meter& meter);
-  Result<void> observe_samples(const run::TimeRange& window, const Meter& meter);
+  Result<void> settle(const IndexOptions& options, Meter& meter);
+  void add_up(const model::Sample& sample);
   Result<void> add_up_waits(const run::TimeRange& window, const Meter& meter);
-  void settle_rules();
   void make_sums(const IndexOptions& options);
   static const SliceSums* kept(const std::unique_ptr<SliceSums>& sums) {
     return sums && sums->count() > 0 ? sums.get() : nullptr;
@@ -96,16 +98,13 @@ class RunIndex {
   std::string path_;
   std::unique_ptr<run::Reader> reader_;
   mutable ReaderPool pool_;
-  analysis::CallTree tree_;
-  analysis::WaitClassifier classifier_;
-  analysis::RunRules rules_;
+  analysis::AccountedRun accounted_;
   std::vector<NodeIndex> node_of_path_;
   std::vector<uint32_t> depth_, function_;  // by node; node 0 has function 0 and no meaning
   std::vector<bool> inlined_;
   std::vector<uint32_t> category_;
   bool has_waits_ = false;
-  std::vector<bool> seen_;                // by thread
-  std::vector<uint32_t> kinds_of_stack_;  // bit i: some wait of it is of kind i; while looking
+  std::vector<bool> seen_;  // by thread
   std::unique_ptr<SliceSums> sums_, moments_;
   std::string report_json_;
   std::mutex report_mutex_;

@@ -1,20 +1,19 @@
-// Selection: which part of a run a query is about: a time range, threads, functions.
+// Selection: which part of a run a query is about, as the run's own numbers.
 //
-// In: names and values as they came from a request. Out: bounds that hold for the run (a range is
-// cut to the window, unknown threads and functions are refused). Pure.
+// In: a run::Selection, from a request's parameters or from the command line. Out: bounds that hold
+// for the run (a range is cut to the window, unknown threads and functions are refused). Pure.
 #pragma once
 
 #include <atomic>
-#include <map>
 #include <string>
 #include <vector>
 
+#include "base/query_text.h"
 #include "base/result.h"
+#include "run/selection/selection.h"
 #include "view/run_index.h"
 
 namespace assay::view {
-
-using Parameters = std::map<std::string, std::string>;
 
 struct Selection {
   TimeNs begin_ns = 0;  // on the run's clock
@@ -33,14 +32,15 @@ struct Selection {
   const run::Reader& rows(const RunIndex& run) const { return reader ? *reader : run.reader(); }
 };
 
-// "from", "to": ns since the window's beginning; "threads", "functions": numbers by comma.
+// The names of run::Selection's text form; others are left alone.
 Result<Selection> select(const RunIndex& run, const Parameters& parameters);
+
+// The threads and time of a selection as the page's address has them: "#from=…&threads=0.3"; empty
+// for the whole run.
+Result<std::string> page_fragment(const run::Contents& run, const run::Selection& asked);
 
 // A number in [least, most]; `otherwise` when the parameter is absent.
 Result<int64_t> number(const Parameters& parameters, const std::string& name, int64_t otherwise,
                        int64_t least, int64_t most);
-
-// "a=1&b=x%20y" → parameters. A malformed escape is an error.
-Result<Parameters> parse_query(std::string_view query);
 
 }  // namespace assay::view

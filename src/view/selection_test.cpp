@@ -17,22 +17,6 @@ std::unique_ptr<RunIndex> two_threads() {
   return *RunIndex::make(std::move(run), "fake.assay");
 }
 
-TEST(ParseQuery, SplitsAndUnescapes) {
-  auto query = parse_query("a=1&b=x%20y+z&c&=q&d=%3D%26");
-  ASSERT_TRUE(query);
-  EXPECT_EQ(query->at("a"), "1");
-  EXPECT_EQ(query->at("b"), "x y z");
-  EXPECT_EQ(query->at("c"), "");
-  EXPECT_EQ(query->at("d"), "=&");
-  EXPECT_EQ(query->size(), 4u);
-}
-
-TEST(ParseQuery, RefusesBrokenEscapes) {
-  EXPECT_FALSE(parse_query("a=%"));
-  EXPECT_FALSE(parse_query("a=%4"));
-  EXPECT_FALSE(parse_query("a=%zz"));
-}
-
 TEST(Select, CutsTheRangeToTheWindow) {
   auto run = two_threads();
   auto all = select(*run, {});
@@ -66,6 +50,36 @@ TEST(Select, NodesBelowAChosenFunction) {
   int inside = 0;
   for (NodeIndex node = 1; node < run->node_count(); ++node) inside += chosen->has_node(node);
   EXPECT_EQ(inside, 2);  // parse, and copy below it; not main, not the other copy
+}
+
+// What the command line names and what the page numbers is the same part of the run.
+TEST(Select, NamesAndNumbersMeanTheSame) {
+  auto run = two_threads();
+  for (const Parameters& named : {Parameters{{"tid", "12"}}, Parameters{{"pool", "two"}},
+                                  Parameters{{"thread", "^tw"}}, Parameters{{"thread", "12"}}}) {
+    auto selected = select(*run, named);
+    ASSERT_TRUE(selected);
+    EXPECT_EQ(selected->threads, (std::vector<bool>{false, true})) << named.begin()->first;
+  }
+  EXPECT_TRUE(select(*run, {{"pid", "10"}})->has_thread({1}));
+  EXPECT_FALSE(select(*run, {{"pid", "11"}}));
+  EXPECT_FALSE(select(*run, {{"threads", ""}})->has_thread({0}));
+  auto parse = select(*run, {{"focus", "^parse$"}});
+  ASSERT_TRUE(parse);
+  int inside = 0;
+  for (NodeIndex node = 1; node < run->node_count(); ++node) inside += parse->has_node(node);
+  EXPECT_EQ(inside, 2);
+}
+
+TEST(PageFragment, HasTheNumbersOfThreadsAndTheTime) {
+  auto run = two_threads();
+  run::Selection asked;
+  EXPECT_EQ(*page_fragment(run->contents(), asked), "");
+  asked.pools = {"two"};
+  asked.from_ns = 5;
+  EXPECT_EQ(*page_fragment(run->contents(), asked), "#from=5&to=1000000000&threads=1");
+  asked.pools = {"three"};
+  EXPECT_FALSE(page_fragment(run->contents(), asked));
 }
 
 }  // namespace

@@ -122,7 +122,7 @@ TEST(AccountedRun, ReportsOfThePartsAddUpToTheReportOfTheWhole) {
   int64_t on_cpu_ns = 0, off_cpu_ns = 0;
   for (pid_t tid : {7, 8, 9, 20}) {
     Options options;
-    options.tids = {tid};
+    options.selection.tids = {tid};
     auto part = analyse(run, options);
     ASSERT_TRUE(part);
     sum.add(part->thread_time);

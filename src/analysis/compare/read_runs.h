@@ -12,6 +12,8 @@
 
 namespace assay::analysis {
 
-Result<std::vector<RunValues>> read_runs(const std::vector<std::string>& paths, UnionTree& tree);
+// The selection, of threads, holds for every run.
+Result<std::vector<RunValues>> read_runs(const std::vector<std::string>& paths, UnionTree& tree,
+                                         const run::Selection& selection = {});
 
 }  // namespace assay::analysis

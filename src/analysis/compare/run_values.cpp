@@ -112,9 +112,11 @@ RunValues values_of(const Report& report, const std::string& path, const std::st
 
 }  // namespace
 
-Result<UnplacedRun> read_unplaced_run(const run::Reader& reader, const std::string& path) {
+Result<UnplacedRun> read_unplaced_run(const run::Reader& reader, const std::string& path,
+                                      const run::Selection& selection) {
   Options options;
   options.run_path = path;
+  options.selection = selection;
   options.max_heap_sites = SIZE_MAX;
   auto analysed = analyse_run(reader, options);
   if (!analysed) return std::unexpected(analysed.error());
@@ -125,7 +127,7 @@ Result<UnplacedRun> read_unplaced_run(const run::Reader& reader, const std::stri
     return fail_with_remedy(
         fmt::format("{} is empty: neither a sample nor a wait was recorded in it", path),
         "record again while the server has work to do");
-  auto counted = read_counted_parts(reader);
+  auto counted = read_counted_parts(reader, selection);
   if (!counted) return std::unexpected(counted.error());
   values.counted = std::move(*counted);
   return UnplacedRun{std::move(values), std::move(analysed->calls),

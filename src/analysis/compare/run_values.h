@@ -9,12 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "analysis/profile/call_tree.h"
 #include "analysis/compare/functions/union_tree.h"
 #include "analysis/heap/heap_summary.h"
+#include "analysis/profile/call_tree.h"
 #include "analysis/time/thread_time.h"
 #include "base/result.h"
 #include "run/reader.h"
+#include "run/selection/selection.h"
 
 namespace assay::analysis {
 
@@ -76,7 +77,8 @@ struct UnplacedRun {
 };
 
 // Failures: the Reader's; a run in which nothing was recorded.
-Result<UnplacedRun> read_unplaced_run(const run::Reader& reader, const std::string& path);
+Result<UnplacedRun> read_unplaced_run(const run::Reader& reader, const std::string& path,
+                                      const run::Selection& selection = {});
 RunValues place(UnplacedRun run, UnionTree& tree);
 // Both at once.
 Result<RunValues> read_run_values(const run::Reader& reader, const std::string& path,

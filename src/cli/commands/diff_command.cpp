@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/flags/selection_flags.h"
 #include "cli/output/comparison_output.h"
 #include "cli/output/terminal.h"
 #include "formats/export/output.h"
@@ -38,6 +39,7 @@ class DiffCommand final : public Command {
         ->type_name("FORMAT");
     parser->add_option("-o,--output", output_, "Write to a file instead of the terminal")
         ->type_name("FILE");
+    selection_.add_to(*parser);
     parser->add_option("--fail-on", fail_on_, "Exit 3 when a measure changed beyond this")
         ->type_name("LIMIT");
   }
@@ -45,7 +47,10 @@ class DiffCommand final : public Command {
   int run(const Invocation&) override {
     auto limits = parse_limits(fail_on_);
     if (!limits) return print_error(limits.error()), kWrongUsage;
-    auto compared = compare_files(base_, next_, per_);
+    auto selection = selection_.selection();
+    if (!selection) return print_error(selection.error()), kWrongUsage;
+    if (auto fine = refuse_time(*selection); !fine) return print_error(fine.error()), kWrongUsage;
+    auto compared = compare_files(base_, next_, per_, *selection);
     if (!compared) return print_error(compared.error());
     if (format_.empty()) format_ = format_of(output_);
     std::string text = render(*compared, format_, output_.empty() && wants_colour(STDOUT_FILENO));
@@ -60,6 +65,7 @@ class DiffCommand final : public Command {
  private:
   std::vector<std::string> base_, next_, fail_on_;
   std::string per_, format_, output_;
+  SelectionFlags selection_;
 };
 
 }  // namespace

@@ -3,10 +3,10 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include "base/units.h"
 #include "cli/commands.h"
-#include "cli/run_or_capture.h"
+#include "cli/flags/selection_flags.h"
 #include "cli/output/terminal.h"
+#include "cli/run_or_capture.h"
 #include "formats/export/export.h"
 
 namespace assay::cli {
@@ -25,13 +25,6 @@ constexpr const char* kExamples =
     "  assay export run.assay --format tsv --from 2s --to 3s | head\n"
     "\n"
     "Times are in ns, except where the format has its own unit. Formats: docs/export.md.";
-
-Result<std::optional<int64_t>> parse_time(const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  auto ns = parse_duration_ns(text);
-  if (!ns) return std::unexpected(ns.error());
-  return *ns;
-}
 
 class ExportCommand final : public Command {
  public:
@@ -53,7 +46,8 @@ class ExportCommand final : public Command {
                      "cpu, off, wall, lock, runqueue, samples or waits (default cpu); of the heap\n"
                      "inuse_space, inuse_objects, alloc_space or alloc_objects")
         ->type_name("METRIC");
-    add_selection(*parser);
+    selection_.add_to(*parser);
+    selection_.add_stacks_to(*parser);
     parser->add_option("--by", grouping_, "Group by none, process, pool or thread (svg, folded)")
         ->check(CLI::IsMember({"none", "process", "pool", "thread"}))
         ->type_name("WHAT");
@@ -89,26 +83,6 @@ class ExportCommand final : public Command {
   }
 
  private:
-  void add_selection(CLI::App& parser) {
-    parser
-        .add_option("--process", options_.selection.processes,
-                    "Only these processes: role, name or pid")
-        ->type_name("PROCESS");
-    parser
-        .add_option("--thread", options_.selection.thread,
-                    "Only threads whose name matches, or of this id")
-        ->type_name("REGEX");
-    parser.add_option("--from", from_, "Only from this time on, since the beginning")
-        ->type_name("TIME");
-    parser.add_option("--to", to_, "Only up to this time, since the beginning")->type_name("TIME");
-    parser.add_option("--focus", options_.selection.focus, "Only stacks with such a function")
-        ->type_name("REGEX");
-    parser.add_option("--ignore", options_.selection.ignore, "No stack with such a function")
-        ->type_name("REGEX");
-    parser.add_flag("--no-idle", options_.selection.without_idle,
-                    "No waiting for work: of the waits only those that hold work up");
-  }
-
   Result<void> prepare() {
     auto format =
         format_.empty() ? formats::format_of_file(output_) : formats::parse_format(format_);
@@ -130,12 +104,9 @@ class ExportCommand final : public Command {
                                 "inuse_objects|alloc_space|alloc_objects");
       }
     }
-    auto from = parse_time(from_);
-    if (!from) return std::unexpected(from.error());
-    auto to = parse_time(to_);
-    if (!to) return std::unexpected(to.error());
-    options_.selection.from_ns = *from;
-    options_.selection.to_ns = *to;
+    auto selection = selection_.selection();
+    if (!selection) return std::unexpected(selection.error());
+    options_.selection = std::move(*selection);
     options_.grouping = grouping_ == "none"     ? formats::Grouping::none
                         : grouping_ == "pool"   ? formats::Grouping::pool
                         : grouping_ == "thread" ? formats::Grouping::thread
@@ -184,9 +155,10 @@ class ExportCommand final : public Command {
     return kDone;
   }
 
-  std::string run_path_, format_, output_, metric_, from_, to_, base_path_, split_;
+  std::string run_path_, format_, output_, metric_, base_path_, split_;
   std::string grouping_ = "process";
   formats::ExportOptions options_;
+  SelectionFlags selection_;
   ImportFlags flags_;  // of a capture
 };
 

@@ -5,8 +5,9 @@
 
 #include "analysis/analyse.h"
 #include "cli/commands.h"
-#include "cli/source_files.h"
+#include "cli/flags/selection_flags.h"
 #include "cli/output/terminal.h"
+#include "cli/source_files.h"
 #include "formats/export/output.h"
 #include "report/json/json.h"
 #include "report/markdown.h"
@@ -37,9 +38,7 @@ class ReportCommand final : public Command {
     parser->add_flag("--json", json_, "Same as --format json");
     parser->add_option("-o,--output", output_, "Write to a file instead of the terminal")
         ->type_name("FILE");
-    parser->add_option("--pid", options_.pids, "Only these processes")->type_name("PID");
-    parser->add_option("--tid", options_.tids, "Only these threads")->type_name("TID");
-    parser->add_option("--pool", options_.pools, "Only these thread pools")->type_name("POOL");
+    selection_.add_to(*parser);
     parser
         ->add_option("--suspect", options_.suspects,
                      "Functions that you suspect: confirmed, refuted or not measurable")
@@ -50,6 +49,10 @@ class ReportCommand final : public Command {
   }
 
   int run(const Invocation&) override {
+    auto selection = selection_.selection();
+    if (!selection) return print_error(selection.error()), kWrongUsage;
+    if (auto fine = refuse_time(*selection); !fine) return print_error(fine.error()), kWrongUsage;
+    options_.selection = std::move(*selection);
     auto reader = run::Reader::open(run_path_);
     if (!reader) return print_error(reader.error());
     options_.run_path = run_path_;
@@ -105,6 +108,7 @@ class ReportCommand final : public Command {
   std::string output_;
   std::vector<std::string> rule_dirs_;
   bool no_source_ = false;
+  SelectionFlags selection_;
   analysis::Options options_;
 };
 

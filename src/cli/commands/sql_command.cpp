@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/flags/selection_flags.h"
 #include "cli/output/printable_cell.h"
 #include "cli/output/terminal.h"
 #include "report/printable.h"
@@ -99,10 +100,13 @@ class SqlCommand final : public Command {
         ->check(CLI::IsMember({"table", "tsv", "json"}))
         ->type_name("FORMAT");
     parser->add_flag("--json", json_, "Same as --format json");
+    selection_.add_to(*parser);
   }
 
   int run(const Invocation&) override {
     if (json_) format_ = "json";
+    auto selection = selection_.selection();
+    if (!selection) return print_error(selection.error()), kWrongUsage;
     AlignedTable table;
     std::vector<std::string> names;
     run::SqlSink sink;
@@ -112,7 +116,7 @@ class SqlCommand final : public Command {
       if (format_ == "tsv") say(stdout, "{}\n", tsv_line(names));
     };
     sink.row = [&](std::span<const run::SqlValue> values) { return emit(values, names, table); };
-    auto rows = run::run_sql(run_path_, query_, sink);
+    auto rows = run::run_sql(run_path_, query_, sink, *selection);
     if (format_ == "table" && !names.empty()) table.print();
     if (!rows) return print_error(rows.error());
     return kDone;
@@ -142,6 +146,7 @@ class SqlCommand final : public Command {
   std::string query_;
   std::string format_ = "table";
   bool json_ = false;
+  SelectionFlags selection_;
 };
 
 }  // namespace

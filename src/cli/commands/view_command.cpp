@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/flags/selection_flags.h"
 #include "cli/flags/usage.h"
 #include "cli/output/browser_page.h"
 #include "cli/output/terminal.h"
@@ -29,16 +30,21 @@ class ViewCommand final : public Command {
         ->type_name("N");
     parser->add_option("--bind", address_, "Address to serve on (default 127.0.0.1)")
         ->type_name("ADDRESS");
+    selection_.add_to(*parser);
     parser->add_flag("--no-browser", no_browser_, "Print the address and open nothing");
   }
 
   int run(const Invocation&) override {
+    auto selection = selection_.selection();
+    if (!selection) return print_error(selection.error()), kWrongUsage;
     std::vector<std::unique_ptr<view::OpeningRun>> runs;
     for (const std::string& path : paths_) {
-      auto run = view::OpeningRun::start(path);
+      // The page selects in its first run.
+      auto run = view::OpeningRun::start(path, runs.empty() ? *selection : run::Selection());
       if (!run) return print_error(run.error());
       runs.push_back(std::move(*run));
     }
+    std::string fragment = runs.front()->fragment();
     // What is wrong with most runs shows in this time; a large one is served while it is read.
     constexpr std::chrono::milliseconds kPatience{1'000};
     for (const auto& run : runs) {
@@ -61,10 +67,11 @@ class ViewCommand final : public Command {
           "sees the run, and it travels unencrypted\n",
           address_);
     }
-    say(stdout, "{}\n", (*server)->url());
+    std::string url = (*server)->url() + fragment;
+    say(stdout, "{}\n", url);
     fflush(stdout);
     BrowserPage page;
-    if (!no_browser_) open_browser(page, (*server)->url());
+    if (!no_browser_) open_browser(page, url);
     say(stderr, "Serving until Ctrl-C.\n");
     (*server)->run();
     page.remove();
@@ -91,6 +98,7 @@ class ViewCommand final : public Command {
   }
 
   std::vector<std::string> paths_;
+  SelectionFlags selection_;
   int port_ = 0;
   std::string address_ = "127.0.0.1";
   bool no_browser_ = false;

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <set>
 
-#include "analysis/compare/statistics/measures.h"
 #include "analysis/compare/read_runs.h"
+#include "analysis/compare/statistics/measures.h"
 #include "cli/commands.h"
 #include "cli/output/terminal.h"
 #include "formats/svg/compared_svg.h"
@@ -87,14 +87,15 @@ Result<void> refuse_repeated(const std::vector<std::string>& side) {
 }  // namespace
 
 Result<ComparedRuns> compare_files(const std::vector<std::string>& base,
-                                   const std::vector<std::string>& next, const std::string& per) {
+                                   const std::vector<std::string>& next, const std::string& per,
+                                   const run::Selection& selection) {
   for (const auto* side : {&base, &next}) {
     if (auto fine = refuse_repeated(*side); !fine) return std::unexpected(fine.error());
   }
   ComparedRuns out;
   std::vector<std::string> paths = base;
   paths.insert(paths.end(), next.begin(), next.end());
-  auto runs = analysis::read_runs(paths, out.tree);
+  auto runs = analysis::read_runs(paths, out.tree, selection);
   if (!runs) return std::unexpected(runs.error());
   auto split = runs->begin() + static_cast<std::ptrdiff_t>(base.size());
   analysis::CompareOptions options;
@@ -106,6 +107,10 @@ Result<ComparedRuns> compare_files(const std::vector<std::string>& base,
       analysis::compare(out.tree, {runs->begin(), split}, {split, runs->end()}, options);
   if (!compared) return std::unexpected(compared.error());
   out.comparison = std::move(*compared);
+  if (!selection.is_whole()) {
+    out.comparison.warnings.push_back(
+        fmt::format("only a part of every run is compared: {}", run::describe(selection)));
+  }
   return out;
 }
 

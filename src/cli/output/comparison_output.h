@@ -6,6 +6,7 @@
 
 #include "analysis/compare/compare.h"
 #include "base/result.h"
+#include "run/selection/selection.h"
 
 namespace assay::cli {
 
@@ -24,9 +25,11 @@ struct ComparedRuns {
   analysis::UnionTree tree;
   analysis::Comparison comparison;
 };
-// `per`: "request", "second", "share", "run", or empty for what fits.
+// `per`: "request", "second", "share", "run", or empty for what fits. The selection holds for every
+// run.
 Result<ComparedRuns> compare_files(const std::vector<std::string>& base,
-                                   const std::vector<std::string>& next, const std::string& per);
+                                   const std::vector<std::string>& next, const std::string& per,
+                                   const run::Selection& selection = {});
 
 // The format that a file's name asks for; text when it says nothing.
 std::string format_of(const std::string& path);

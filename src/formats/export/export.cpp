@@ -7,19 +7,19 @@
 
 #include "analysis/profile/imported_unit.h"
 #include "base/units.h"
+#include "formats/export/missing_metric.h"
+#include "formats/export/output.h"
+#include "formats/export/text.h"
+#include "formats/export/totals.h"
 #include "formats/firefox/write_firefox.h"
 #include "formats/folded/write_folded.h"
 #include "formats/gperftools/write_gperftools_heap.h"
-#include "formats/export/missing_metric.h"
-#include "formats/export/output.h"
 #include "formats/perf/write_perf_script.h"
 #include "formats/pprof/write_pprof.h"
 #include "formats/speedscope/write_speedscope.h"
 #include "formats/svg/write_svg.h"
 #include "formats/table/write_by_second.h"
 #include "formats/table/write_table.h"
-#include "formats/export/text.h"
-#include "formats/export/totals.h"
 
 namespace assay::formats {
 namespace {
@@ -72,7 +72,10 @@ std::string subtitle(const SelectedRun& run, const FlameTree& tree, Metric metri
     text += fmt::format(", before {}", amount_of(contents, metric, before));
   }
   if (!info.target.empty()) text += " · " + info.target;
+  for (pid_t pid : selection.pids) text += fmt::format(" · pid {}", pid);
   for (const std::string& process : selection.processes) text += " · " + process;
+  for (pid_t tid : selection.tids) text += fmt::format(" · tid {}", tid);
+  for (const std::string& pool : selection.pools) text += " · pool " + pool;
   if (!selection.thread.empty()) text += " · threads " + selection.thread;
   if (!selection.focus.empty()) text += " · focus " + selection.focus;
   if (!selection.ignore.empty()) text += " · without " + selection.ignore;
@@ -85,12 +88,6 @@ std::string subtitle(const SelectedRun& run, const FlameTree& tree, Metric metri
     text += stamp;
   }
   return text;
-}
-
-bool is_narrowed(const Selection& selection) {
-  return !selection.processes.empty() || !selection.process_ids.empty() ||
-         !selection.thread.empty() || !selection.focus.empty() || !selection.ignore.empty() ||
-         selection.from_ns || selection.to_ns || selection.without_idle;
 }
 
 Result<void> check_heap(const run::Contents& contents, Format format, Metric metric) {
@@ -134,7 +131,7 @@ Result<void> check_side(SelectedRun& side, const std::vector<TotalRow>& rows, Me
   if (auto known = check_evidence(side.contents(), metric); !known) return known;
   Metric needed = evidence_of(metric);
   bool any = has_any(rows, metric) || has_any(rows, needed);
-  if (!any && is_narrowed(options.selection)) {
+  if (!any && !options.selection.is_whole()) {
     auto whole = SelectedRun::make(side.reader(), {});
     if (!whole) return std::unexpected(whole.error());
     auto all = sum_up(**whole);
@@ -226,7 +223,7 @@ bool shows_one(const ExportOptions& options) {
 // time there".
 Result<void> check_any(const SelectedRun& run, const std::vector<TotalRow>& rows,
                        const ExportOptions& options) {
-  bool one = shows_one(options), narrowed = is_narrowed(options.selection);
+  bool one = shows_one(options), narrowed = !options.selection.is_whole();
   Metric metric = options.metric.value_or(default_metric(run.contents()));
   if (auto known = check_evidence(run.contents(), metric); !known) return known;
   if (one ? has_any(rows, metric) || options.base != nullptr : !rows.empty()) return {};

@@ -14,26 +14,14 @@
 #include <string>
 #include <vector>
 
-#include "analysis/profile/call_tree.h"
-#include "analysis/rules/run_rules.h"
-#include "analysis/time/wait_classifier.h"
+#include "analysis/accounted/accounted_run.h"
 #include "base/result.h"
-#include "formats/export/pattern.h"
 #include "run/reader.h"
+#include "run/selection/selection.h"
 
 namespace assay::formats {
 
-// Everything empty: the whole run.
-struct Selection {
-  std::vector<std::string> processes;         // each a pid, a role, a program's name, or "NAME PID"
-  std::vector<model::ProcessId> process_ids;  // besides, by id
-  std::string thread;                         // expression over thread names, or a tid
-  std::optional<int64_t> from_ns;             // since the beginning of the window
-  std::optional<int64_t> to_ns;
-  std::string focus;          // expression: only stacks with such a function
-  std::string ignore;         // expression: no stack with such a function
-  bool without_idle = false;  // no waiting for work; a wait for a CPU after it stays
-};
+using run::Selection;
 
 struct SelectedWait {
   const model::Wait& wait;
@@ -53,9 +41,9 @@ class SelectedRun {
   static Result<std::unique_ptr<SelectedRun>> make(const run::Reader& reader,
                                                    const Selection& selection);
 
-  const run::Reader& reader() const { return reader_; }
-  const run::Contents& contents() const { return reader_.contents(); }
-  const analysis::CallTree& tree() const { return tree_; }
+  const run::Reader& reader() const { return accounted_.reader(); }
+  const run::Contents& contents() const { return accounted_.contents(); }
+  const analysis::CallTree& tree() const { return accounted_.tree(); }
   TimeNs begin_ns() const { return begin_ns_; }
   TimeNs end_ns() const { return end_ns_; }
   bool has(model::ThreadId thread) const {
@@ -74,23 +62,16 @@ class SelectedRun {
   const std::string& process_label(model::ProcessId id) const { return labels_[id.value]; }
 
  private:
-  explicit SelectedRun(const run::Reader& reader);
-  Result<void> choose_threads(const Selection& selection);
-  Result<void> choose_time(const Selection& selection);
-  Result<void> choose_paths(const Selection& selection);
-  Result<void> choose_waits(const Selection& selection);
-  void label_processes();
+  SelectedRun(const run::Reader& reader, const Selection& selection);
+  Result<void> choose(const Selection& selection);
   bool has_path(model::StackId stack) const {
-    return paths_.empty() || paths_[tree_.path_of(stack)];
+    return paths_.empty() || paths_[tree().path_of(stack)];
   }
 
-  const run::Reader& reader_;
-  analysis::CallTree tree_;
-  analysis::WaitClassifier classifier_;
-  std::unique_ptr<analysis::RunRules> idle_;  // left out; null: none is
-  std::vector<bool> threads_;                 // by thread
-  std::vector<bool> paths_;                   // by path; empty: all
-  std::vector<std::string> labels_;           // by process
+  analysis::AccountedRun accounted_;  // knows what is idle where that is left out
+  std::vector<bool> threads_;         // by thread
+  std::vector<bool> paths_;           // by path; empty: all
+  std::vector<std::string> labels_;   // by process
   model::Process nobody_;
   TimeNs begin_ns_ = 0;
   TimeNs end_ns_ = 0;

@@ -4,8 +4,9 @@
 #include <array>
 #include <string_view>
 
-#include "run/load_contents.h"
 #include "run/file/open_file.h"
+#include "run/load_contents.h"
+#include "run/selection/chosen_threads.h"
 #include "run/sql/sql_tables.h"
 
 namespace assay::run {
@@ -112,12 +113,22 @@ Result<uint64_t> deliver(const Database& database, sqlite3_stmt* statement, cons
 
 }  // namespace
 
-Result<uint64_t> run_sql(const std::string& path, const std::string& query, const SqlSink& sink) {
+Result<uint64_t> run_sql(const std::string& path, const std::string& query, const SqlSink& sink,
+                         const Selection& selection) {
   auto database = open_run_file(path);
   if (!database) return std::unexpected(database.error());
   auto contents = load_contents(*database);
   if (!contents) return std::unexpected(contents.error());
   SqlSource source{*database, *contents};
+  if (!selection.is_whole()) {
+    auto threads = choose_threads(selection, *contents);
+    if (!threads) return std::unexpected(threads.error());
+    source.threads = std::move(*threads);
+  }
+  if (selection.narrows_time()) {
+    model::TimeSpan time = chosen_time(selection, *contents);
+    source.time = {time.begin_ns, time.end_ns};
+  }
   if (auto done = register_sql_tables(source); !done) return std::unexpected(done.error());
   sqlite3_set_authorizer(database->handle(), authorize, nullptr);
   Query prepared;

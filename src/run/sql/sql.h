@@ -9,6 +9,8 @@
 //   stack_text(stack)   'root;…;leaf' of a stack id; NULL when there is no such stack
 //   frame_text(frame)   the name of a frame id
 // time_s counts from the window's beginning. A bound on time_s, time_ns or start_ns skips blocks.
+// A Selection leaves out of these tables the rows of other threads and other times; a wait that
+// touches the time is whole. Of a Selection only threads and time are used.
 // Nothing can be written, no other file attached and no extension loaded.
 // Threads: calls are independent. Failures: those of Reader::open; a query that is wrong, writes,
 // or is more than one; a damaged block met on the way (rows before it were delivered).
@@ -22,6 +24,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "run/selection/selection.h"
 
 namespace assay::run {
 
@@ -34,6 +37,7 @@ struct SqlSink {
 };
 
 // The number of rows delivered.
-Result<uint64_t> run_sql(const std::string& path, const std::string& query, const SqlSink& sink);
+Result<uint64_t> run_sql(const std::string& path, const std::string& query, const SqlSink& sink,
+                         const Selection& selection = {});
 
 }  // namespace assay::run

@@ -29,12 +29,17 @@ template <class Row>
 struct Cursor : sqlite3_vtab_cursor {
   explicit Cursor(const SqlSource& source) : blocks(source.database, source.contents) {}
   Table& table() { return *static_cast<Table*>(pVtab); }
+  bool has_thread(model::ThreadId thread) {
+    const std::vector<bool>& threads = table().source->threads;
+    return threads.empty() || threads[thread.value];
+  }
 
   // Moves to the next row in range, over as many blocks as that takes.
   int advance() {
     while (true) {
       while (++index < blocks.rows().size()) {
-        if (in_range(blocks.rows()[index], range)) {
+        const Row& row = blocks.rows()[index];
+        if (in_range(row, range) && has_thread(row.thread)) {
           ++row_number;
           return SQLITE_OK;
         }
@@ -151,7 +156,7 @@ int close(sqlite3_vtab_cursor* cursor) {
 template <class Row>
 int filter(sqlite3_vtab_cursor* base, int, const char* plan, int count, sqlite3_value** values) {
   auto& cursor = *static_cast<Cursor<Row>*>(base);
-  cursor.range = {};
+  cursor.range = cursor.table().source->time;
   for (int i = 0; i < count; ++i) {
     bool seconds = plan[2 * i] == 's';
     char op = plan[2 * i + 1];

@@ -4,10 +4,11 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <vector>
 
 #include "base/result.h"
-#include "run/reader.h"
 #include "run/file/sqlite.h"
+#include "run/reader.h"
 
 namespace assay::run {
 
@@ -15,6 +16,9 @@ namespace assay::run {
 struct SqlSource {
   const Database& database;
   const Contents& contents;
+  // The rows that there are: of these threads (empty: all), in this time.
+  std::vector<bool> threads = {};
+  TimeRange time = {};
   // When sampled allocations were freed, by their id: loaded when a query first asks for `heap`.
   mutable std::unordered_map<uint64_t, TimeNs> heap_ends = {};
   mutable bool heap_ends_loaded = false;

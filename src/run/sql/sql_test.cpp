@@ -6,9 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "run/file/sqlite.h"
 #include "run/names.h"
 #include "run/run_fixture.h"
-#include "run/file/sqlite.h"
 
 namespace assay::run {
 namespace {
@@ -26,7 +26,7 @@ class RunSql : public testing::Test {
  protected:
   void SetUp() override { write_fixture_run(path_, 3, 100); }
 
-  Answer ask(const std::string& query) {
+  Answer ask(const std::string& query, const Selection& selection = {}) {
     Answer answer;
     SqlSink sink;
     sink.columns = [&](std::span<const std::string> names) {
@@ -36,13 +36,13 @@ class RunSql : public testing::Test {
       answer.rows.emplace_back(row.begin(), row.end());
       return true;
     };
-    auto done = run_sql(path_, query, sink);
+    auto done = run_sql(path_, query, sink, selection);
     if (!done) answer.error = done.error().text();
     EXPECT_EQ(done.value_or(answer.rows.size()), answer.rows.size());
     return answer;
   }
-  int64_t number(const std::string& query) {
-    Answer answer = ask(query);
+  int64_t number(const std::string& query, const Selection& selection = {}) {
+    Answer answer = ask(query, selection);
     EXPECT_EQ(answer.error, "") << query;
     if (answer.rows.size() != 1) return -1;
     const int64_t* value = std::get_if<int64_t>(&answer.rows[0][0]);
@@ -97,6 +97,20 @@ TEST_F(RunSql, SamplesAndWaitsAgreeWithTheTotalsBesideTheirBlocks) {
   EXPECT_EQ(number("SELECT sum(samples) FROM thread_second"), 3 * 6 * 10);
   EXPECT_EQ(number("SELECT sum(blocked_ns) FROM thread_second"),
             number("SELECT sum(blocked_ns) FROM waits"));
+}
+
+TEST_F(RunSql, ASelectionLeavesOtherThreadsAndTimesOut) {
+  const std::string waits = "SELECT count(*) FROM waits", samples = "SELECT count(*) FROM samples";
+  Selection process = *parse_selection("pid=110");
+  EXPECT_EQ(number(waits, process), number(waits + " WHERE pid = 110"));
+  EXPECT_EQ(number(samples, process), number(samples + " WHERE pid = 110"));
+  EXPECT_LT(number(waits, process), number(waits));
+  Selection second = *parse_selection("from=1000000000&to=2000000000");
+  EXPECT_EQ(number(samples, second), number(samples + " WHERE time_s >= 1.0 AND time_s < 2.0"));
+  EXPECT_GT(number(samples, second), 0);
+  EXPECT_EQ(number(samples + " WHERE time_s < 1.0", second), 0);
+  EXPECT_THAT(ask(waits, *parse_selection("pid=7")).error,
+              HasSubstr("no thread that matches pid 7"));
 }
 
 TEST_F(RunSql, WaitColumnsSayWhatTheWaitWas) {

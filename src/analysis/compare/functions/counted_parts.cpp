@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/profile/thread_counters.h"
+#include "run/selection/chosen_threads.h"
 
 namespace assay::analysis {
 namespace {
@@ -31,6 +32,43 @@ constexpr CountedPart kParts[] = {
 struct Sum {
   double value = 0;
   bool any = false;
+  bool divided = false;  // a counter of a process of which only some threads are asked for
+};
+
+// How much of what a series counts belongs to the chosen threads.
+class Owners {
+ public:
+  enum Chosen { none, some, all };
+
+  Owners(const run::Contents& run, const std::vector<bool>& threads)
+      : threads_(threads), processes_(run.processes.size()) {
+    for (size_t i = 0; i < threads.size(); ++i) {
+      uint32_t number = run.threads[i].process.value;
+      whole_ = whole_ && threads[i];
+      if (number >= processes_.size()) continue;
+      ++processes_[number].threads;
+      processes_[number].chosen += threads[i];
+    }
+  }
+  Chosen of(const model::Series& series) const {
+    if (whole_) return all;
+    if (series.scope == thread) {
+      return series.owner < threads_.size() && threads_[series.owner] ? all : none;
+    }
+    if (series.scope != process || series.owner >= processes_.size()) return none;
+    const Count& count = processes_[series.owner];
+    if (count.chosen == 0) return none;
+    return count.chosen == count.threads ? all : some;
+  }
+
+ private:
+  struct Count {
+    size_t threads = 0;
+    size_t chosen = 0;
+  };
+  const std::vector<bool>& threads_;
+  std::vector<Count> processes_;
+  bool whole_ = true;
 };
 
 double highest(const std::vector<model::Point>& points, const model::RunInfo& info) {
@@ -48,17 +86,24 @@ std::span<const CountedPart> counted_parts() {
   return kParts;
 }
 
-Result<std::map<std::string, double>> read_counted_parts(const run::Reader& reader) {
+Result<std::map<std::string, double>> read_counted_parts(const run::Reader& reader,
+                                                         const run::Selection& selection) {
   const model::RunInfo& info = reader.contents().info;
+  auto threads = run::choose_threads(selection, reader.contents());
+  if (!threads) return std::unexpected(threads.error());
+  Owners owners(reader.contents(), *threads);
   std::map<std::string, Sum> sums;
   for (const model::Series& series : reader.contents().series) {
     auto part = std::ranges::find_if(kParts, [&](const CountedPart& candidate) {
       return candidate.scope == series.scope && candidate.series == series.name;
     });
     if (part == std::end(kParts)) continue;
+    Owners::Chosen chosen = owners.of(series);
+    if (chosen == Owners::none) continue;
+    Sum& sum = sums[part->id];
+    sum.divided = sum.divided || chosen == Owners::some;
     auto points = reader.points(series.id);
     if (!points) return std::unexpected(points.error());
-    Sum& sum = sums[part->id];
     if (part->level) {
       sum.value += highest(*points, info) * part->scale;
       sum.any = true;
@@ -69,7 +114,7 @@ Result<std::map<std::string, double>> read_counted_parts(const run::Reader& read
   }
   std::map<std::string, double> out;
   for (const auto& [id, sum] : sums) {
-    if (sum.any) out[id] = sum.value;
+    if (sum.any && !sum.divided) out[id] = sum.value;
   }
   return out;
 }

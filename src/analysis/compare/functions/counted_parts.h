@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "model/series.h"
 #include "run/reader.h"
+#include "run/selection/selection.h"
 
 namespace assay::analysis {
 
@@ -27,7 +28,10 @@ struct CountedPart {
 
 std::span<const CountedPart> counted_parts();
 
-// By id; parts that the run has no series of are absent. Failures: the Reader's.
-Result<std::map<std::string, double>> read_counted_parts(const run::Reader& reader);
+// By id, of the selection's threads; parts that the run has no series of are absent, and so are
+// counters of processes of which only some threads are selected. Failures: the Reader's; a
+// selection that matches no thread.
+Result<std::map<std::string, double>> read_counted_parts(const run::Reader& reader,
+                                                         const run::Selection& selection);
 
 }  // namespace assay::analysis

@@ -12,7 +12,7 @@
 
 struct re_pattern_buffer;
 
-namespace assay::formats {
+namespace assay {
 
 class Pattern {
  public:
@@ -28,4 +28,4 @@ class Pattern {
   std::unique_ptr<re_pattern_buffer, Free> compiled_;
 };
 
-}  // namespace assay::formats
+}  // namespace assay

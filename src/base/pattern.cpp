@@ -1,8 +1,8 @@
-#include "formats/export/pattern.h"
+#include "base/pattern.h"
 
 #include <regex.h>
 
-namespace assay::formats {
+namespace assay {
 
 void Pattern::Free::operator()(re_pattern_buffer* compiled) const {
   regfree(compiled);
@@ -27,4 +27,4 @@ bool Pattern::found_in(std::string_view name) const {
   return regexec(compiled_.get(), name.data(), 1, &range, REG_STARTEND) == 0;
 }
 
-}  // namespace assay::formats
+}  // namespace assay
