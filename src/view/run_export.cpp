@@ -2,7 +2,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
+#include <nlohmann/json.hpp>
 #include <stdlib.h>
 
 #include "formats/export/export.h"
@@ -37,11 +39,51 @@ std::string text_of(const Parameters& parameters, const std::string& name) {
   return found == parameters.end() ? std::string() : found->second;
 }
 
+// The text of a name as an expression that finds it and nothing else.
+std::string escaped(const std::string& name) {
+  std::string out;
+  for (char c : name) {
+    if (std::string_view("\\^$.|?*+()[]{}").find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+// Says in an export's words which threads were chosen by their numbers: their processes, and their
+// names within them. Fails where others of the same name were not chosen.
+Result<void> choose_threads(const RunIndex& run, const std::vector<bool>& chosen,
+                            formats::Selection& selection) {
+  if (chosen.empty()) return {};
+  std::set<uint32_t> processes;
+  std::set<std::string> names;
+  const auto& threads = run.contents().threads;
+  for (const model::Thread& thread : threads) {
+    if (!chosen[thread.id.value]) continue;
+    processes.insert(thread.process.value);
+    names.insert(thread.name);
+  }
+  for (const model::Thread& thread : threads) {
+    bool meant = processes.contains(thread.process.value) && names.contains(thread.name);
+    if (meant != chosen[thread.id.value]) {
+      return fail("threads of one process that share the name {} can be exported only together",
+                  thread.name);
+    }
+  }
+  if (names.empty()) return fail("parameter threads names no thread");
+  for (uint32_t process : processes) selection.process_ids.push_back({process});
+  std::string expression;
+  for (const std::string& name : names) {
+    expression += (expression.empty() ? "^(" : "|") + escaped(name);
+  }
+  selection.thread = expression + ")$";
+  return {};
+}
+
 Result<formats::ExportOptions> options_of(const RunIndex& run, const Parameters& parameters) {
   formats::ExportOptions options;
-  auto format = formats::parse_format(text_of(parameters, "format"));
-  if (!format) return fail("parameter format names no format");
-  options.format = *format;
+  options.format = formats::find_format(text_of(parameters, "format"));
+  if (options.format == nullptr || options.format->write == nullptr)
+    return fail("parameter format names no format");
   if (std::string metric = text_of(parameters, "metric"); !metric.empty()) {
     options.metric = formats::parse_metric(metric);
     if (!options.metric) return fail("parameter metric names no metric");
@@ -53,6 +95,13 @@ Result<formats::ExportOptions> options_of(const RunIndex& run, const Parameters&
   if (parameters.contains("from")) options.selection.from_ns = *from;
   if (parameters.contains("to")) options.selection.to_ns = *to;
   options.selection.thread = text_of(parameters, "thread");
+  auto chosen = select(run, parameters);
+  if (!chosen) return std::unexpected(chosen.error());
+  if (auto done = choose_threads(run, chosen->threads, options.selection); !done)
+    return std::unexpected(done.error());
+  options.selection.without_idle = text_of(parameters, "idle") == "0";
+  options.inverted = text_of(parameters, "inverted") == "1";
+  if (text_of(parameters, "by") == "thread") options.grouping = formats::Grouping::thread;
   options.selection.focus = text_of(parameters, "focus");
   options.selection.ignore = text_of(parameters, "ignore");
   options.icicle = true;
@@ -61,6 +110,23 @@ Result<formats::ExportOptions> options_of(const RunIndex& run, const Parameters&
 
 }  // namespace
 
+std::string formats_json() {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const formats::FormatSpec* format : formats::written_formats()) {
+    nlohmann::ordered_json metrics = nlohmann::ordered_json::array();
+    for (int i = 0; i < formats::kMetricCount; ++i) {
+      auto metric = static_cast<formats::Metric>(i);
+      if (format->holds(metric)) metrics.push_back(std::string(formats::metric_name(metric)));
+    }
+    list.push_back({{"name", std::string(format->name)},
+                    {"title", std::string(format->title)},
+                    {"help", std::string(format->help)},
+                    {"suffix", std::string(format->suffixes[0])},
+                    {"metrics", std::move(metrics)}});
+  }
+  return list.dump();
+}
+
 Result<Exported> export_part(const RunIndex& run, const run::Reader& reader,
                              const Parameters& parameters) {
   auto options = options_of(run, parameters);
@@ -68,7 +134,7 @@ Result<Exported> export_part(const RunIndex& run, const run::Reader& reader,
   TemporaryDirectory directory;
   if (directory.path().empty()) return fail("no temporary directory can be made for the export");
   Exported exported;
-  exported.file_name = "assay" + std::string(formats::format_suffix(options->format));
+  exported.file_name = "assay" + std::string(options->format->suffixes[0]);
   std::string path = directory.path() + "/" + exported.file_name;
   if (auto done = formats::export_run(reader, *options, path); !done) {
     return std::unexpected(done.error());

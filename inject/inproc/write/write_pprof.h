@@ -1,6 +1,9 @@
 // Writes a Profile as pprof's profile.proto, gzipped and complete in itself: mappings with build
 // ids, functions, labels.
 //
+// Apart from src/formats/pprof because it runs inside the program that it profiles: it may not call
+// malloc (the heap profile would hold itself, and the allocator's lock may be taken), so it writes
+// into an Arena of its own pages, and it links neither the run file nor C++ containers.
 // In: a profile whose stacks belong to this process. Out: bytes appended to `out`.
 // Failures: false when memory is short; `out` is then of no use. Follows github.com/google/pprof's
 // proto/profile.proto.
