@@ -23,7 +23,7 @@ constexpr const char* kExamples =
     "The format is told by the bytes. What a file does not know (times, threads, waits) stays\n"
     "absent; `assay report` says so. Formats: docs/import.md.";
 
-constexpr size_t kHelpWidth = 66;
+constexpr size_t kHelpWidth = 60;
 
 std::vector<std::string> names_of(const formats::Formats& formats) {
   std::vector<std::string> names;
