@@ -11,7 +11,7 @@ namespace {
 class RoundTrip : public testing::Test {
  protected:
   RoundTrip() { fill_server(run_); }
-  Input input(Format format, std::optional<Metric> metric = std::nullopt) {
+  Input input(const FormatSpec* format, std::optional<Metric> metric = std::nullopt) {
     Input made = Input::of_bytes("test", exported(run_, format, metric));
     EXPECT_TRUE(made.load());
     return made;
@@ -21,7 +21,7 @@ class RoundTrip : public testing::Test {
 };
 
 TEST_F(RoundTrip, PprofKeepsEverything) {
-  Input file = input(Format::pprof);
+  Input file = input(find_format("pprof"));
   auto back = imported(scratch_, [&](RunBuilder& b) { return read_pprof(file, b); });
   ASSERT_TRUE(back);
   EXPECT_EQ(sums_of(*back), sums_of(run_));
@@ -31,27 +31,27 @@ TEST_F(RoundTrip, PprofKeepsEverything) {
     EXPECT_EQ(sums_of(*back, selection), sums_of(run_, selection)) << thread;
   }
   // The same stacks, by name, with kernel, inlines and truncation.
-  EXPECT_EQ(exported(*back, Format::folded, Metric::samples),
-            exported(run_, Format::folded, Metric::samples));
-  EXPECT_EQ(exported(*back, Format::csv), exported(run_, Format::csv));
+  EXPECT_EQ(exported(*back, find_format("folded"), Metric::samples),
+            exported(run_, find_format("folded"), Metric::samples));
+  EXPECT_EQ(exported(*back, find_format("csv")), exported(run_, find_format("csv")));
 }
 
 TEST_F(RoundTrip, FoldedKeepsTimeAndCounts) {
   ReadOptions options;
-  Input counts = input(Format::folded, Metric::samples);
+  Input counts = input(find_format("folded"), Metric::samples);
   auto back = imported(scratch_, [&](RunBuilder& b) { return read_folded(counts, options, b); });
   ASSERT_TRUE(back);
   EXPECT_EQ(sums_of(*back).samples, 45);
   options.unit_ns = 1;
   options.period_ns = 10 * kNsPerMs;
-  Input times = input(Format::folded, Metric::cpu);
+  Input times = input(find_format("folded"), Metric::cpu);
   back = imported(scratch_, [&](RunBuilder& b) { return read_folded(times, options, b); });
   ASSERT_TRUE(back);
   EXPECT_EQ(sums_of(*back), (Sums{45, 450'000'000, 0, 0, 0}));
 }
 
 TEST_F(RoundTrip, SpeedscopeKeepsTimeOnAndOffCpu) {
-  Input file = input(Format::speedscope);
+  Input file = input(find_format("speedscope"));
   auto back = imported(scratch_, [&](RunBuilder& b) { return read_speedscope(file, {}, b); });
   ASSERT_TRUE(back);
   EXPECT_EQ(sums_of(*back).cpu, sums_of(run_).cpu);
@@ -67,15 +67,15 @@ TEST_F(RoundTrip, WallTimeComesBackAsCpuTimeAndWaits) {
     EXPECT_EQ(got.cpu, want.cpu) << format;
     EXPECT_EQ(got.off, want.off) << format;
     EXPECT_EQ(got.runqueue, want.runqueue) << format;
-    std::string folded = exported(back, Format::folded, Metric::off);
+    std::string folded = exported(back, find_format("folded"), Metric::off);
     EXPECT_EQ(folded.find("[blocked"), folded.npos) << format << ": the leaf is no function";
-    std::string wall = exported(back, Format::folded, Metric::wall);
+    std::string wall = exported(back, find_format("folded"), Metric::wall);
     EXPECT_NE(wall.find(";futex_wait;[blocked: lock] 350000000\n"), wall.npos) << wall;
     EXPECT_NE(wall.find(";vfs_read;[run queue] 7\n"), wall.npos) << wall;
   };
   for (bool inverted : {false, true}) {
     ExportOptions options;
-    options.format = Format::folded;
+    options.format = find_format("folded");
     options.metric = Metric::wall;
     options.inverted = inverted;
     Input file = Input::of_bytes("test", exported(run_, options));
@@ -84,11 +84,11 @@ TEST_F(RoundTrip, WallTimeComesBackAsCpuTimeAndWaits) {
     EXPECT_EQ(sums_of(*back).off, want.off);
     if (!inverted) expect_apart(*back, "folded");
   }
-  Input file = input(Format::speedscope, Metric::wall);
+  Input file = input(find_format("speedscope"), Metric::wall);
   auto back = imported(scratch_, [&](RunBuilder& b) { return read_speedscope(file, {}, b); });
   ASSERT_TRUE(back);
   expect_apart(*back, "speedscope");
-  Input profile = input(Format::pprof, Metric::wall);
+  Input profile = input(find_format("pprof"), Metric::wall);
   back = imported(scratch_, [&](RunBuilder& b) { return read_pprof(profile, b); });
   ASSERT_TRUE(back);
   expect_apart(*back, "pprof");
@@ -98,7 +98,7 @@ TEST_F(RoundTrip, WallTimeComesBackAsCpuTimeAndWaits) {
 TEST_F(RoundTrip, SpeedscopeProfilesOfWaitsAreWaits) {
   Sums want = sums_of(run_);
   auto back_of = [&](Metric metric) {
-    Input file = input(Format::speedscope, metric);
+    Input file = input(find_format("speedscope"), metric);
     return sums_of(
         *imported(scratch_, [&](RunBuilder& b) { return read_speedscope(file, {}, b); }));
   };
@@ -109,7 +109,7 @@ TEST_F(RoundTrip, SpeedscopeProfilesOfWaitsAreWaits) {
 }
 
 TEST_F(RoundTrip, PerfScriptKeepsTimesThreadsAndWaits) {
-  Input file = input(Format::perf_script, Metric::wall);
+  Input file = input(find_format("perf-script"), Metric::wall);
   ReadOptions options;
   auto back = imported(scratch_, [&](RunBuilder& b) { return read_perf_script(file, options, b); });
   ASSERT_TRUE(back);

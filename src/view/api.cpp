@@ -130,6 +130,7 @@ Response Api::handle(const Request& request) {
   auto parameters = parse_query(query);
   if (!parameters) return refusal(400, parameters.error().what);
   if (path == "/api/runs") return runs_json(*parameters);
+  if (path == "/api/formats") return made(formats_json(), kJson);
   constexpr std::string_view kPrefix = "/api/runs/";
   if (!path.starts_with(kPrefix)) return refusal(404, "nothing is served here");
   std::string_view rest = std::string_view(path).substr(kPrefix.size());

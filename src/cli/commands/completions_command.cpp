@@ -41,10 +41,10 @@ std::string plain(std::string text) {
 
 // "text, md or json (default text)" names the values itself.
 std::vector<std::string> words_in(const std::string& description) {
-  static const std::regex list(R"(^([\w-]+(?:, [\w-]+)* or [\w-]+)(?:$| \())");
+  static const std::regex list(R"(^([\w.-]+(?:,\s[\w.-]+)*\sor\s[\w.-]+)(?:$|\s\())");
   std::smatch found;
   if (!std::regex_search(description, found, list)) return {};
-  std::string text = std::regex_replace(found[1].str(), std::regex(" or |, "), " ");
+  std::string text = std::regex_replace(found[1].str(), std::regex("\\sor\\s|,\\s"), " ");
   std::vector<std::string> words;
   for (size_t at = 0, end = 0; at < text.size(); at = end + 1) {
     end = std::min(text.find(' ', at), text.size());

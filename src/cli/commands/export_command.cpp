@@ -26,6 +26,8 @@ constexpr const char* kExamples =
     "\n"
     "Times are in ns, except where the format has its own unit. Formats: docs/export.md.";
 
+constexpr size_t kHelpWidth = 66;
+
 class ExportCommand final : public Command {
  public:
   explicit ExportCommand(CLI::App* parser) : Command(parser) {
@@ -35,9 +37,8 @@ class ExportCommand final : public Command {
         ->type_name("RUN");
     parser
         ->add_option("--format", format_,
-                     "pprof, folded, svg, speedscope, firefox, perf-script,\n"
-                     "collapsed-by-second, csv, tsv or gperftools-heap (default: by the output's\n"
-                     "suffix)")
+                     formats::format_list(formats::written_formats(), " or ", kHelpWidth) +
+                         "\n(default: by the output's suffix)")
         ->type_name("FORMAT");
     parser->add_option("-o,--output", output_, "File to write, or directory with --split")
         ->type_name("FILE");
@@ -84,18 +85,13 @@ class ExportCommand final : public Command {
 
  private:
   Result<void> prepare() {
-    auto format =
-        format_.empty() ? formats::format_of_file(output_) : formats::parse_format(format_);
-    if (!format && format_.empty() && output_.ends_with(".json")) {
-      format = formats::Format::speedscope;
-    }
-    if (!format) {
+    options_.format =
+        format_.empty() ? formats::format_of_file(output_) : formats::find_format(format_);
+    if (options_.format == nullptr || options_.format->write == nullptr) {
       return fail_with_remedy(
           format_.empty() ? "which format?" : fmt::format("'{}' is no format", format_),
-          "--format pprof|folded|svg|speedscope|firefox|perf-script|"
-          "collapsed-by-second|csv|tsv|gperftools-heap");
+          "--format " + formats::format_choice(formats::written_formats()));
     }
-    options_.format = *format;
     if (!metric_.empty()) {
       options_.metric = formats::parse_metric(metric_);
       if (!options_.metric) {
@@ -114,22 +110,19 @@ class ExportCommand final : public Command {
     return check_place();
   }
 
-  bool shows_times() const {
-    using enum formats::Format;
-    return options_.format == speedscope || options_.format == firefox ||
-           options_.format == perf_script || options_.format == by_second;
-  }
+  bool shows_times() const { return options_.format->has_times; }
 
   Result<void> check_place() const {
-    if (!base_path_.empty() && options_.format != formats::Format::svg) {
+    if (!base_path_.empty() && !options_.format->compares) {
       return fail_with_remedy("--base is for flame graphs", "--format svg, or assay diff");
     }
     if (!split_.empty() && output_.empty()) {
       return fail_with_remedy("--split needs a directory", "-o DIR");
     }
-    bool binary = options_.format == formats::Format::pprof;
+    bool binary = options_.format->binary;
     if (split_.empty() && output_.empty() && binary && isatty(STDOUT_FILENO) != 0) {
-      return fail_with_remedy("pprof is not for a terminal", "-o run.pb.gz");
+      return fail_with_remedy(fmt::format("{} is not for a terminal", options_.format->name),
+                              fmt::format("-o run{}", options_.format->suffixes[0]));
     }
     std::error_code ignored;
     if (!output_.empty() && std::filesystem::equivalent(output_, run_path_, ignored)) {
@@ -145,7 +138,7 @@ class ExportCommand final : public Command {
     if (error)
       return print_error({fmt::format("cannot make {}: {}", output_, error.message()), "", 0});
     auto paths = formats::export_by_process(reader, options_, output_,
-                                            std::string(formats::format_suffix(options_.format)));
+                                            std::string(options_.format->suffixes[0]));
     if (!paths) return print_error(paths.error());
     if (paths->empty()) {
       return print_error({"no process of the run has anything of that to export",

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/flags/import_flags.h"
 #include "cli/output/terminal.h"
+#include "formats/format.h"
 
 namespace assay::cli {
 namespace {
@@ -21,6 +22,14 @@ constexpr const char* kExamples =
     "\n"
     "The format is told by the bytes. What a file does not know (times, threads, waits) stays\n"
     "absent; `assay report` says so. Formats: docs/import.md.";
+
+constexpr size_t kHelpWidth = 60;
+
+std::vector<std::string> names_of(const formats::Formats& formats) {
+  std::vector<std::string> names;
+  for (const formats::FormatSpec* format : formats) names.emplace_back(format->name);
+  return names;
+}
 
 std::string counted(uint64_t count, std::string_view noun, std::string_view rest = "") {
   return fmt::format("{} {}{}{}", format_count(count), noun, count == 1 ? "" : "s", rest);
@@ -49,9 +58,9 @@ class ImportCommand final : public Command {
         ->type_name("RUN");
     parser
         ->add_option("--format", options_.format,
-                     "perf.data, perf-script, pprof, gperftools-cpu, gperftools-heap,\n"
-                     "folded or speedscope (default: by the bytes)")
-        ->check(CLI::IsMember(session::import_formats()))
+                     formats::format_list(formats::read_formats(), " or ", kHelpWidth) +
+                         " (default: by the bytes)")
+        ->check(CLI::IsMember(names_of(formats::read_formats())))
         ->type_name("FORMAT");
     flags_.add_to(*parser);
     parser->add_flag("--overwrite", options_.overwrite, "Replace the run file if it exists");

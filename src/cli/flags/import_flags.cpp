@@ -1,19 +1,23 @@
 #include "cli/flags/import_flags.h"
 
 #include "base/units.h"
+#include "formats/format.h"
 #include "session/record/cache_dir.h"
 
 namespace assay::cli {
 
 void ImportFlags::add_to(CLI::App& parser, const std::string& heading) {
+  auto asking = formats::formats_with(
+      formats::read_formats(), [](const formats::FormatSpec& one) { return one.asks_meaning; });
   parser.add_option("--unit", unit_, "What folded numbers are: samples, ns, us or ms")
       ->check(CLI::IsMember({"samples", "ns", "us", "ms"}))
       ->type_name("UNIT")
       ->group(heading);
   parser
       .add_option("--as", meaning_,
-                  "What folded, speedscope or pprof stacks hold that do not say it:\n"
-                  "cpu, time on the CPU, or off, time blocked")
+                  fmt::format("What {} stacks hold that do not say it:\n"
+                              "cpu, time on the CPU, or off, time blocked",
+                              formats::format_list(asking)))
       ->check(CLI::IsMember({"cpu", "off"}))
       ->type_name("WHAT")
       ->group(heading);

@@ -12,13 +12,14 @@ Result<std::vector<std::string>> write_out_dir(const run::Reader& reader,
                                                const std::string& run_path,
                                                const std::string& directory) {
   std::vector<std::string> all;
-  for (formats::Format format : {formats::Format::folded, formats::Format::svg}) {
+  for (const formats::FormatSpec* format :
+       {formats::find_format("folded"), formats::find_format("svg")}) {
     for (formats::Metric metric : {formats::Metric::cpu, formats::Metric::off}) {
       formats::ExportOptions options;
       options.format = format;
       options.metric = metric;
       std::string suffix = metric == formats::Metric::cpu ? ".oncpu" : ".offcpu";
-      suffix += formats::format_suffix(format);
+      suffix += format->suffixes[0];
       auto paths = formats::export_by_process(reader, options, directory, suffix);
       if (!paths) return std::unexpected(paths.error());
       all.insert(all.end(), paths->begin(), paths->end());

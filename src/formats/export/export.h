@@ -7,37 +7,18 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
-#include "formats/export/flame_tree.h"
 #include "formats/export/metric.h"
 #include "formats/export/selected_run.h"
+#include "formats/format.h"
+#include "formats/tree/flame_tree.h"
 
 namespace assay::formats {
 
-enum class Format : uint8_t {
-  pprof,
-  folded,
-  svg,
-  speedscope,
-  firefox,
-  perf_script,
-  by_second,
-  csv,
-  tsv,
-  gperftools_heap,
-};
-inline constexpr int kFormatCount = 10;
-
-std::string_view format_name(Format format);    // "perf-script"
-std::string_view format_suffix(Format format);  // ".pb.gz"
-std::optional<Format> parse_format(std::string_view name);
-std::optional<Format> format_of_file(std::string_view path);  // by its suffix
-
 struct ExportOptions {
-  Format format = Format::folded;
+  const FormatSpec* format = find_format("folded");
   std::optional<Metric> metric;  // not set: cpu (of a heap profile inuse_space), or all
   Selection selection;
   Grouping grouping = Grouping::process;

@@ -24,16 +24,17 @@ class ExportChoice : public ::testing::Test {
 };
 
 TEST_F(ExportChoice, ASelectionThatMatchesNothingIsAnErrorAndWritesNothing) {
-  for (Format format : {Format::folded, Format::svg, Format::pprof, Format::speedscope}) {
+  for (const FormatSpec* format : {find_format("folded"), find_format("svg"), find_format("pprof"),
+                                   find_format("speedscope")}) {
     ExportOptions options;
     options.format = format;
     options.selection.focus = "no_such_function";
     auto done = export_it(options);
-    ASSERT_FALSE(done) << format_name(format);
+    ASSERT_FALSE(done) << format->name;
     EXPECT_THAT(done.error().what, ::testing::HasSubstr("nothing in the run matches"));
     EXPECT_FALSE(std::filesystem::exists(scratch_.file("out")));
     options.selection.focus = "memcpy";
-    EXPECT_TRUE(export_it(options)) << format_name(format);
+    EXPECT_TRUE(export_it(options)) << format->name;
     std::filesystem::remove(scratch_.file("out"));
   }
 }
@@ -44,25 +45,26 @@ TEST_F(ExportChoice, AMetricThatTheRunDoesNotHoldIsAnErrorAndWritesNothing) {
   model::ThreadId thread = busy.add_thread(busy.add_process(1, "/opt/server"), 1, "server");
   busy.add_samples(thread, busy.stack({"main", "work"}), 10, 10 * kNsPerMs);
   busy.add_wait(thread, busy.stack({"main", "k:hrtimer_nanosleep"}), 0, kNsPerMs);
-  auto error_of = [&](Format format, std::optional<Metric> metric) {
+  auto error_of = [&](const FormatSpec* format, std::optional<Metric> metric) {
     ExportOptions options;
     options.format = format;
     options.metric = metric;
     auto done = export_run(busy, options, scratch_.file("out"));
-    EXPECT_FALSE(std::filesystem::exists(scratch_.file("out")) && !done) << format_name(format);
+    EXPECT_FALSE(std::filesystem::exists(scratch_.file("out")) && !done) << format->name;
     std::filesystem::remove(scratch_.file("out"));
     return done ? "" : done.error().what + " | " + done.error().remedy;
   };
   using ::testing::AllOf, ::testing::HasSubstr;
-  for (Format format : {Format::folded, Format::svg, Format::pprof, Format::speedscope,
-                        Format::perf_script, Format::by_second}) {
+  for (const FormatSpec* format :
+       {find_format("folded"), find_format("svg"), find_format("pprof"), find_format("speedscope"),
+        find_format("perf-script"), find_format("collapsed-by-second")}) {
     EXPECT_THAT(error_of(format, Metric::lock),
                 AllOf(HasSubstr("no wait of the run is for a lock"), HasSubstr("assay record")));
     EXPECT_THAT(error_of(format, Metric::runqueue), HasSubstr("waited for a CPU"));
     EXPECT_EQ(error_of(format, Metric::wall), "") << "it knows of waits";
   }
   busy.edit().facts.push_back({"import", "waits", "absent"});
-  EXPECT_THAT(error_of(Format::svg, Metric::wall), HasSubstr("would be CPU time alone"));
+  EXPECT_THAT(error_of(find_format("svg"), Metric::wall), HasSubstr("would be CPU time alone"));
   analysis::FakeRun nothing;
   nothing.edit().info.window_end_ns = kNsPerSecond;
   ExportOptions options;
@@ -81,15 +83,15 @@ TEST_F(ExportChoice, FilesByProcessAreOnlyOfThoseWithTheMetric) {
   auto paths = export_by_process(run, options, scratch_.path(), ".folded");
   ASSERT_TRUE(paths) << paths.error().text();
   EXPECT_EQ(*paths, std::vector{scratch_.file("main.folded")});
-  options.format = Format::pprof;  // holds both
+  options.format = find_format("pprof");  // holds both
   paths = export_by_process(run, options, scratch_.path(), ".pb.gz");
   ASSERT_TRUE(paths) << paths.error().text();
   EXPECT_EQ(paths->size(), 2u);
 }
 
 TEST_F(ExportChoice, TablesAreSortedByTheMetric) {
-  std::string cpu = exported(server_, Format::tsv),
-              off = exported(server_, Format::tsv, Metric::off);
+  std::string cpu = exported(server_, find_format("tsv")),
+              off = exported(server_, find_format("tsv"), Metric::off);
   auto first = [](const std::string& table) {
     size_t begin = table.find('\n') + 1;
     return table.substr(begin, table.find('\t', begin) - begin);
@@ -100,10 +102,10 @@ TEST_F(ExportChoice, TablesAreSortedByTheMetric) {
 
 TEST_F(ExportChoice, AMetricThatAFormatDoesNotHoldIsRefused) {
   ExportOptions options;
-  options.format = Format::csv;
+  options.format = find_format("csv");
   options.metric = Metric::lock;
   EXPECT_FALSE(export_it(options));
-  options.format = Format::firefox;
+  options.format = find_format("firefox");
   options.metric = Metric::off;
   EXPECT_FALSE(export_it(options));
   options.metric = Metric::cpu;
@@ -117,10 +119,10 @@ TEST_F(ExportChoice, WhatAnImportedProfileCountsIsNotCalledTime) {
   model::ThreadId thread = run.add_thread(run.add_process(1, "/opt/server"), 1, "server");
   run.add_sample(thread, run.stack({"main", "runtime.gopark"}), 0, 32);
   using ::testing::AllOf, ::testing::HasSubstr, ::testing::Not;
-  EXPECT_THAT(exported(run, Format::svg),
+  EXPECT_THAT(exported(run, find_format("svg")),
               AllOf(HasSubstr("Profile of goroutine"), HasSubstr("32 goroutine"),
                     Not(HasSubstr("32 ns")), Not(HasSubstr("CPU time"))));
-  std::string packed = exported(run, Format::pprof);
+  std::string packed = exported(run, find_format("pprof"));
   auto raw = gunzip(packed, 1 << 20);
   ASSERT_TRUE(raw);
   EXPECT_THAT(*raw, AllOf(HasSubstr("goroutine"), Not(HasSubstr("nanoseconds"))));
@@ -145,7 +147,7 @@ TEST_F(ExportChoice, ABaseMustHoldTheMetricToo) {
   timers.add_wait(thread, timers.stack({"main", "k:hrtimer_nanosleep"}), 0, kNsPerMs);
   auto error_of = [&](const run::Reader& base, Metric metric, const std::string& focus = "") {
     ExportOptions options;
-    options.format = Format::svg;
+    options.format = find_format("svg");
     options.metric = metric;
     options.base = &base;
     options.selection.focus = focus;
@@ -171,7 +173,7 @@ TEST_F(ExportChoice, DifferencesLeaveMarkersOut) {
   };
   analysis::FakeRun cut = with("!:1"), whole = with("!:2");
   ExportOptions options;
-  options.format = Format::svg;
+  options.format = find_format("svg");
   options.base = &whole;
   std::string picture = exported(cut, options);
   EXPECT_EQ(picture.find("\ngone"), picture.npos) << picture.substr(0, 4000);

@@ -28,7 +28,7 @@ inline std::string exported(const run::Reader& reader, const ExportOptions& opti
   EXPECT_TRUE(done) << done.error().text();
   return slurp(scratch.file("out"));
 }
-inline std::string exported(const run::Reader& reader, Format format,
+inline std::string exported(const run::Reader& reader, const FormatSpec* format,
                             std::optional<Metric> metric = std::nullopt) {
   ExportOptions options;
   options.format = format;

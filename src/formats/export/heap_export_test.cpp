@@ -25,24 +25,25 @@ class HeapExport : public testing::Test {
 };
 
 TEST_F(HeapExport, FoldedStacksOfEachMetric) {
-  EXPECT_EQ(exported(run_, Format::folded), "server;main;keeps 10000000\n") << "the live heap";
-  EXPECT_EQ(exported(run_, Format::folded, Metric::inuse_objects), "server;main;keeps 10\n");
-  EXPECT_EQ(exported(run_, Format::folded, Metric::alloc_space),
+  EXPECT_EQ(exported(run_, find_format("folded")), "server;main;keeps 10000000\n")
+      << "the live heap";
+  EXPECT_EQ(exported(run_, find_format("folded"), Metric::inuse_objects), "server;main;keeps 10\n");
+  EXPECT_EQ(exported(run_, find_format("folded"), Metric::alloc_space),
             "server;main;keeps 10000000\nserver;main;frees 5000000\n");
-  EXPECT_EQ(exported(run_, Format::folded, Metric::alloc_objects),
+  EXPECT_EQ(exported(run_, find_format("folded"), Metric::alloc_objects),
             "server;main;keeps 10\nserver;main;frees 10\n");
 }
 
 TEST_F(HeapExport, InUseIsAsOfTheEndOfTheSelection) {
   ExportOptions options;
-  options.format = Format::folded;
+  options.format = find_format("folded");
   options.metric = Metric::inuse_objects;
   options.selection.to_ns = 900 * kNsPerMs;  // two of each came, one was freed
   EXPECT_EQ(exported(run_, options), "server;main;keeps 2\nserver;main;frees 1\n");
 }
 
 TEST_F(HeapExport, PprofHasTheFourTypesOfGo) {
-  auto raw = gunzip(exported(run_, Format::pprof), 1 << 20);
+  auto raw = gunzip(exported(run_, find_format("pprof")), 1 << 20);
   ASSERT_TRUE(raw);
   size_t at = 0;
   for (const char* text :
@@ -56,30 +57,31 @@ TEST_F(HeapExport, PprofHasTheFourTypesOfGo) {
 }
 
 TEST_F(HeapExport, GperftoolsTextAddsUp) {
-  std::string text = exported(run_, Format::gperftools_heap);
+  std::string text = exported(run_, find_format("gperftools-heap"));
   EXPECT_TRUE(text.starts_with("heap profile:     10: 10000000 [    20: 15000000] @ heapprofile\n"))
       << text;
   EXPECT_NE(text.find("MAPPED_LIBRARIES:"), std::string::npos);
 }
 
 TEST_F(HeapExport, GreenIsItsOwnPalette) {
-  std::string svg = exported(run_, Format::svg);
+  std::string svg = exported(run_, find_format("svg"));
   EXPECT_NE(svg.find("Live heap"), std::string::npos);
-  EXPECT_NE(svg, exported(run_, Format::svg, Metric::alloc_space));
+  EXPECT_NE(svg, exported(run_, find_format("svg"), Metric::alloc_space));
 }
 
 TEST_F(HeapExport, FormatsOfTimeRefuse) {
   run::ScratchDirectory scratch;
-  for (Format format : {Format::firefox, Format::speedscope, Format::perf_script, Format::csv}) {
+  for (const FormatSpec* format : {find_format("firefox"), find_format("speedscope"),
+                                   find_format("perf-script"), find_format("csv")}) {
     ExportOptions options;
     options.format = format;
     options.metric = Metric::inuse_space;
-    EXPECT_FALSE(export_run(run_, options, scratch.file("out"))) << format_name(format);
+    EXPECT_FALSE(export_run(run_, options, scratch.file("out"))) << format->name;
   }
   analysis::FakeRun without;
   fill_server(without);
   ExportOptions options;
-  options.format = Format::folded;
+  options.format = find_format("folded");
   options.metric = Metric::inuse_space;
   auto done = export_run(without, options, scratch.file("out"));
   ASSERT_FALSE(done);

@@ -64,7 +64,7 @@ void expect_clean(const std::string& text) {
 }
 
 TEST_F(HostileNames, Folded) {
-  std::string text = exported(run_, Format::folded);
+  std::string text = exported(run_, find_format("folded"));
   expect_clean(text);
   std::istringstream lines(text);
   int64_t total = 0, count = 0;
@@ -78,7 +78,7 @@ TEST_F(HostileNames, Folded) {
 
 TEST_F(HostileNames, Svg) {
   ExportOptions options;
-  options.format = Format::svg;
+  options.format = find_format("svg");
   options.title = kNames[3];
   std::string text = exported(run_, options);
   expect_clean(text);
@@ -98,29 +98,29 @@ TEST_F(HostileNames, Svg) {
 }
 
 TEST_F(HostileNames, Json) {
-  for (Format format : {Format::speedscope, Format::firefox}) {
+  for (const FormatSpec* format : {find_format("speedscope"), find_format("firefox")}) {
     std::string text = exported(run_, format);
     expect_clean(text);
     auto parsed = nlohmann::json::parse(text, nullptr, false);
-    EXPECT_FALSE(parsed.is_discarded()) << format_name(format);
+    EXPECT_FALSE(parsed.is_discarded()) << format->name;
     EXPECT_EQ(text.find("</script"), text.npos);
   }
 }
 
 TEST_F(HostileNames, Tables) {
-  std::string text = exported(run_, Format::tsv);
+  std::string text = exported(run_, find_format("tsv"));
   expect_clean(text);
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     EXPECT_EQ(std::count(line.begin(), line.end(), '\t'), 10) << line.substr(0, 200);
   }
-  expect_clean(exported(run_, Format::by_second));
-  EXPECT_NE(exported(run_, Format::csv).find("\"tab and \"\"quotes\"\" and 'single'\""),
+  expect_clean(exported(run_, find_format("collapsed-by-second")));
+  EXPECT_NE(exported(run_, find_format("csv")).find("\"tab and \"\"quotes\"\" and 'single'\""),
             std::string::npos);
 }
 
 TEST_F(HostileNames, PerfScript) {
-  std::string text = exported(run_, Format::perf_script, Metric::wall);
+  std::string text = exported(run_, find_format("perf-script"), Metric::wall);
   expect_clean(text);
   std::istringstream lines(text);
   size_t heads = 0;
@@ -129,7 +129,7 @@ TEST_F(HostileNames, PerfScript) {
 }
 
 TEST_F(HostileNames, Pprof) {
-  auto plain = gunzip(exported(run_, Format::pprof), 1 << 24);
+  auto plain = gunzip(exported(run_, find_format("pprof")), 1 << 24);
   ASSERT_TRUE(plain);
   Input input = Input::of_bytes("test", *plain);
   auto profile = decode_profile(input);

@@ -25,26 +25,26 @@ class ProcessNames : public testing::Test {
 };
 
 TEST_F(ProcessNames, Text) {
-  EXPECT_EQ(exported(run_, Format::folded), "redis-server;main;aeMain 3000000\n");
-  std::string script = exported(run_, Format::perf_script, Metric::cpu);
+  EXPECT_EQ(exported(run_, find_format("folded")), "redis-server;main;aeMain 3000000\n");
+  std::string script = exported(run_, find_format("perf-script"), Metric::cpu);
   EXPECT_TRUE(script.starts_with("redis-server 100/100 ")) << script;
-  std::string svg = exported(run_, Format::svg);
+  std::string svg = exported(run_, find_format("svg"));
   EXPECT_NE(svg.find(kName), svg.npos);
   EXPECT_EQ(svg.find(kFile), svg.npos);
 }
 
 TEST_F(ProcessNames, Json) {
-  auto speedscope = nlohmann::json::parse(exported(run_, Format::speedscope));
+  auto speedscope = nlohmann::json::parse(exported(run_, find_format("speedscope")));
   ASSERT_EQ(speedscope["profiles"].size(), 2u);
   for (const auto& profile : speedscope["profiles"]) {
     EXPECT_TRUE(profile["name"].get<std::string>().ends_with(" · redis-server")) << profile["name"];
   }
-  auto firefox = nlohmann::json::parse(exported(run_, Format::firefox));
+  auto firefox = nlohmann::json::parse(exported(run_, find_format("firefox")));
   EXPECT_EQ(firefox["threads"][0]["processName"].get<std::string>(), kName);
 }
 
 TEST_F(ProcessNames, PprofLabels) {
-  auto plain = gunzip(exported(run_, Format::pprof), 1 << 20);
+  auto plain = gunzip(exported(run_, find_format("pprof")), 1 << 20);
   ASSERT_TRUE(plain);
   Input input = Input::of_bytes("test", *plain);
   auto profile = decode_profile(input);
@@ -68,7 +68,7 @@ TEST(MainProgram, OfAPprofFileIsTheBusiestProcesss) {
   model::ThreadId server = run.add_thread(run.add_process(2, "/opt/server"), 2, "server");
   run.add_samples(shell, run.stack({"shell:main"}), 1, kNsPerMs);
   run.add_samples(server, run.stack({"main"}), 3, kNsPerMs);
-  auto plain = gunzip(exported(run, Format::pprof), 1 << 20);
+  auto plain = gunzip(exported(run, find_format("pprof")), 1 << 20);
   ASSERT_TRUE(plain);
   Input input = Input::of_bytes("test", *plain);
   auto profile = decode_profile(input);
@@ -80,7 +80,7 @@ TEST(MainProgram, OfAPprofFileIsTheBusiestProcesss) {
 TEST_F(ProcessNames, FilesPerProcess) {
   run::ScratchDirectory scratch;
   ExportOptions options;
-  options.format = Format::svg;
+  options.format = find_format("svg");
   options.metric = Metric::cpu;
   auto paths = export_by_process(run_, options, scratch.path().string(), ".svg");
   ASSERT_TRUE(paths) << paths.error().text();

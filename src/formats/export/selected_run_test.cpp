@@ -82,7 +82,7 @@ TEST_F(SelectedRunTest, WhatMatchesNothingOrIsNoExpressionIsAnError) {
 TEST_F(SelectedRunTest, FoldedTotalsEqualTheMetrics) {
   auto total = [&](Metric metric) {
     int64_t sum = 0;
-    std::istringstream lines(exported(run_, Format::folded, metric));
+    std::istringstream lines(exported(run_, find_format("folded"), metric));
     for (std::string line; std::getline(lines, line);) {
       sum += std::stoll(line.substr(line.rfind(' ')));
     }
@@ -97,7 +97,7 @@ TEST_F(SelectedRunTest, FoldedTotalsEqualTheMetrics) {
 }
 
 TEST_F(SelectedRunTest, FoldedLinesAreWhatPeopleExpect) {
-  std::string text = exported(run_, Format::folded, Metric::samples);
+  std::string text = exported(run_, find_format("folded"), Metric::samples);
   EXPECT_NE(text.find("server [worker 0];_start;main;serve;parse;memcpy 30\n"), text.npos) << text;
   EXPECT_NE(text.find("server [main];[truncated"), text.npos) << text;
 }
@@ -114,7 +114,7 @@ TEST_F(SelectedRunTest, OneFilePerProcessNamedAfterItsRole) {
 }
 
 TEST_F(SelectedRunTest, BySecondSharesWaitsOut) {
-  std::string text = exported(run_, Format::by_second, Metric::off);
+  std::string text = exported(run_, find_format("collapsed-by-second"), Metric::off);
   EXPECT_NE(text.find("1\t_start;main;pthread_mutex_lock;futex_wait\t350000000\n"), text.npos)
       << text;
 }

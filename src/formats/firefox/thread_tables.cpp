@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "analysis/time/wait_kind.h"
-#include "formats/firefox/write_firefox.h"
-#include "formats/export/flame_tree.h"
 #include "formats/export/text.h"
+#include "formats/firefox/write_firefox.h"
+#include "formats/tree/flame_tree.h"
 #include "model/syscalls.h"
 #include "run/names.h"
 

@@ -93,8 +93,8 @@ TEST(Firefox, TotalsOfEveryThreadAreThoseOfTheRunAndOfPprof) {
   analysis::FakeRun run;
   fill_server(run);
   add_uneven(run);
-  ByThread got = firefox_sums(exported(run, Format::firefox));
-  EXPECT_EQ(got, pprof_sums(exported(run, Format::pprof)));
+  ByThread got = firefox_sums(exported(run, find_format("firefox")));
+  EXPECT_EQ(got, pprof_sums(exported(run, find_format("pprof"))));
   ASSERT_EQ(got.size(), 3u);
   for (const auto& [tid, sums] : got) {
     Selection selection;
@@ -114,10 +114,10 @@ TEST(Firefox, TotalsOfAPartAreThoseOfThePart) {
   options.selection.from_ns = 123'456'789;
   options.selection.to_ns = 456'789'012;
   options.selection.thread = "pool";
-  options.format = Format::firefox;
+  options.format = find_format("firefox");
   ByThread got = firefox_sums(exported(run, options));
   EXPECT_EQ(got.size(), 2u);
-  options.format = Format::pprof;
+  options.format = find_format("pprof");
   EXPECT_EQ(got, pprof_sums(exported(run, options)));
 }
 
@@ -132,7 +132,7 @@ TEST(Firefox, OfTooManyWaitsTheLongestAreMarkers) {
     run.add_wait(thread, stack, i * kNsPerMs, length);
     if (length >= 1500) longest += length;
   }
-  ByThread got = firefox_sums(exported(run, Format::firefox));
+  ByThread got = firefox_sums(exported(run, find_format("firefox")));
   EXPECT_EQ(got[1], (ThreadSums{0, 0, 0, most, longest}));
 }
 

@@ -5,8 +5,8 @@
 // space. The values add up to the tree's total. Failures: Output's.
 #pragma once
 
-#include "formats/export/flame_tree.h"
 #include "formats/export/output.h"
+#include "formats/tree/flame_tree.h"
 
 namespace assay::formats {
 

@@ -83,7 +83,7 @@ class HeapRoundTrip : public HeapImport {
 };
 
 TEST_F(HeapRoundTrip, PprofKeepsEveryTotalThreadAndStack) {
-  auto back = pprof(exported(run_, Format::pprof));
+  auto back = pprof(exported(run_, find_format("pprof")));
   ASSERT_TRUE(back);
   EXPECT_GT(totals_of(run_).objects, 400);
   EXPECT_EQ(totals_of(*back), totals_of(run_));
@@ -92,37 +92,38 @@ TEST_F(HeapRoundTrip, PprofKeepsEveryTotalThreadAndStack) {
   EXPECT_EQ(totals_of(*back, pool), totals_of(run_, pool));
   for (Metric metric :
        {Metric::inuse_space, Metric::inuse_objects, Metric::alloc_space, Metric::alloc_objects}) {
-    EXPECT_EQ(exported(*back, Format::folded, metric), exported(run_, Format::folded, metric))
+    EXPECT_EQ(exported(*back, find_format("folded"), metric),
+              exported(run_, find_format("folded"), metric))
         << metric_name(metric);
   }
-  EXPECT_EQ(exported(*back, Format::folded), exported(run_, Format::folded))
+  EXPECT_EQ(exported(*back, find_format("folded")), exported(run_, find_format("folded")))
       << "the live heap is what is shown first";
-  EXPECT_NE(exported(*back, Format::svg).find("Live heap"), std::string::npos);
+  EXPECT_NE(exported(*back, find_format("svg")).find("Live heap"), std::string::npos);
 }
 
 TEST_F(HeapRoundTrip, GperftoolsTextKeepsEveryTotalAndAddress) {
-  std::string first = exported(run_, Format::gperftools_heap);
+  std::string first = exported(run_, find_format("gperftools-heap"));
   auto back = text(first);
   ASSERT_TRUE(back);
   EXPECT_EQ(totals_of(*back), totals_of(run_));
-  EXPECT_EQ(exported(*back, Format::gperftools_heap), first);
+  EXPECT_EQ(exported(*back, find_format("gperftools-heap")), first);
 }
 
 TEST_F(HeapRoundTrip, PprofAndThenTextHasAddressesToo) {
-  auto back = pprof(exported(run_, Format::pprof));
+  auto back = pprof(exported(run_, find_format("pprof")));
   ASSERT_TRUE(back);
-  auto again = text(exported(*back, Format::gperftools_heap));
+  auto again = text(exported(*back, find_format("gperftools-heap")));
   ASSERT_TRUE(again);
   EXPECT_EQ(totals_of(*again), totals_of(run_));
-  EXPECT_NE(exported(*again, Format::folded).find("server+0x"), std::string::npos)
-      << exported(*again, Format::folded);
+  EXPECT_NE(exported(*again, find_format("folded")).find("server+0x"), std::string::npos)
+      << exported(*again, find_format("folded"));
 }
 
 TEST_F(HeapRoundTrip, APartOfTheTimeIsRefused) {
-  auto back = pprof(exported(run_, Format::pprof));
+  auto back = pprof(exported(run_, find_format("pprof")));
   ASSERT_TRUE(back);
   ExportOptions options;
-  options.format = Format::folded;
+  options.format = find_format("folded");
   options.selection.to_ns = kNsPerSecond;
   auto done = export_run(*back, options, scratch_.file("out"));
   ASSERT_FALSE(done);
@@ -157,7 +158,7 @@ TEST_F(HeapImport, JemallocsTextHasTheStackBeforeItsAmounts) {
   EXPECT_EQ(totals_of(*text("heap_v2/1\n" + rows)), (HeapTotals{1124, 3, 2148, 5}));
   auto back = text("heap_v2/524288\n" + rows);
   EXPECT_EQ(back->contents().heap_sums.at(0).live_bytes, 1'049'088);
-  EXPECT_EQ(exported(*text("heap_v2/1\n" + rows), Format::folded),
+  EXPECT_EQ(exported(*text("heap_v2/1\n" + rows), find_format("folded")),
             "server;server+0x2fff;server+0x200f 1024\nserver;server+0x201f 100\n");
   EXPECT_NE(text_error("heap_v2/1\n@ 0x1\nrubbish\n").find("at offset 16"), std::string::npos);
 }
@@ -186,7 +187,7 @@ TEST_F(HeapImport, NamesOfCommentsAreUsed) {
       "# Alloc = 5\n");
   ASSERT_TRUE(back);
   // The first and the last address have no name, where Go leaves its allocator out.
-  EXPECT_EQ(exported(*back, Format::folded),
+  EXPECT_EQ(exported(*back, find_format("folded")),
             "test;main;vec<int, std::pair<a, b> >::outer;inner 300\n");
   const run::Contents& run = back->contents();
   const model::Frame& leaf = run.frames[run.stacks[run.heap_sums[0].stack.value].frame.value];
@@ -204,7 +205,7 @@ TEST_F(HeapImport, MapsAndNamesGoTogether) {
       "heap profile: 1: 8 [1: 8] @ heapprofile\n1: 8 [1: 8] @ 0x401011 0x402001\n"
       "#\t0x401011\tnamed+0x1\t/opt/server\n\nMAPPED_LIBRARIES:\n"
       "00400000-00500000 r-xp 00001000 08:01 1   /opt/server\n");
-  EXPECT_EQ(exported(*back, Format::folded), "server;server+0x3000;named 8\n");
+  EXPECT_EQ(exported(*back, find_format("folded")), "server;server+0x3000;named 8\n");
   ASSERT_EQ(back->contents().mappings.size(), 1u);
   EXPECT_EQ(back->contents().mappings[0].mapping.start, 0x400000u);
 }
@@ -263,7 +264,8 @@ TEST_F(HeapImport, PprofOfOtherAllocatorsHasWhatItHas) {
       pprof(profile_of({{"alloc_objects", "count"}, {"alloc_space", "bytes"}}, {3, 300}));
   EXPECT_EQ(totals_of(*allocated), (HeapTotals{0, 0, 300, 3}));
   EXPECT_TRUE(has_note(*allocated, "what of it still lives"));
-  EXPECT_EQ(exported(*allocated, Format::folded), "test 300\n") << "what was allocated is shown";
+  EXPECT_EQ(exported(*allocated, find_format("folded")), "test 300\n")
+      << "what was allocated is shown";
   auto goroutines = pprof(profile_of({{"goroutine", "count"}}, {3}));
   EXPECT_FALSE(goroutines->contents().has_heap);
 }

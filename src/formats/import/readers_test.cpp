@@ -2,10 +2,10 @@
 #include <cstring>
 
 #include "formats/export/export_fixture.h"
+#include "formats/export/output.h"
 #include "formats/folded/read_folded.h"
 #include "formats/gperftools/read_gperftools.h"
 #include "formats/gzip.h"
-#include "formats/export/output.h"
 #include "formats/perf/perf_data.h"
 #include "formats/perf/read_perf_script.h"
 #include "formats/pprof/read_pprof.h"
@@ -124,7 +124,7 @@ TEST_F(Readers, FoldedWaitsKeepTheKindOfTheirLeaf) {
       "main;work 1\n";
   Input input = Input::of_bytes("wall", kText);
   auto back = imported(scratch_, [&](RunBuilder& b) { return read_folded(input, {}, b); });
-  std::string wall = exported(*back, Format::folded, Metric::wall);
+  std::string wall = exported(*back, find_format("folded"), Metric::wall);
   Lines lines(kText);
   for (std::string_view line; lines.next(line);) {
     EXPECT_NE(wall.find("test;" + std::string(line) + "\n"), wall.npos) << line << "\n" << wall;
@@ -152,7 +152,7 @@ TEST_F(Readers, PerfScriptInItsVariants) {
   EXPECT_EQ(sums_of(*back).samples, 2) << "another event is left out";
   EXPECT_EQ(back->contents().threads[0].name, "my server");
   EXPECT_EQ(back->contents().threads[0].tid, 11);
-  std::string folded = exported(*back, Format::folded, Metric::samples);
+  std::string folded = exported(*back, find_format("folded"), Metric::samples);
   EXPECT_NE(folded.find(";do_it;server+0x5600;outer;inner 1"), folded.npos) << folded;
   bool noted = false;
   for (const auto& note : back->contents().notes) noted = noted || note.topic == "events";
@@ -181,7 +181,7 @@ TEST_F(Readers, GperftoolsCpu) {
   auto back = imported(scratch_, [&](RunBuilder& b) { return read_gperftools_cpu(input, b); });
   ASSERT_TRUE(back);
   EXPECT_EQ(sums_of(*back), (Sums{10, 100'000'000, 0, 0, 0}));
-  std::string folded = exported(*back, Format::folded, Metric::samples);
+  std::string folded = exported(*back, find_format("folded"), Metric::samples);
   // Callers are return addresses: one less. Offsets in the file: − start + offset.
   EXPECT_NE(folded.find(";prog+0x2100;prog+0x2010 7"), folded.npos) << folded;
   auto read = [](const Input& in, RunBuilder& b) { return read_gperftools_cpu(in, b); };

@@ -28,6 +28,11 @@ inline constexpr size_t kDeepestStack = 4096;              // frames kept of one
 inline constexpr int64_t kMostNsOfOne = INT64_MAX / 4096;  // of one sample or wait: 26 days
 inline constexpr size_t kLongestStoredName = 20'000;
 
+// Whether a file that begins so is of text.
+inline bool is_text(std::string_view head) {
+  return head.substr(0, 4096).find('\0') == std::string_view::npos;
+}
+
 inline std::string_view stored(std::string_view name) {
   return name.substr(0, kLongestStoredName);
 }

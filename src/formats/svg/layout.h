@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "formats/export/flame_tree.h"
+#include "formats/tree/flame_tree.h"
 
 namespace assay::formats {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "formats/export/flame_tree.h"
+#include "formats/tree/flame_tree.h"
 
 namespace assay::formats {
 

@@ -9,8 +9,8 @@
 #include <functional>
 #include <string>
 
-#include "formats/export/flame_tree.h"
 #include "formats/export/output.h"
+#include "formats/tree/flame_tree.h"
 
 namespace assay::formats {
 

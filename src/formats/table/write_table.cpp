@@ -4,8 +4,8 @@
 #include <functional>
 #include <tuple>
 
-#include "formats/export/flame_tree.h"
 #include "formats/export/text.h"
+#include "formats/tree/flame_tree.h"
 
 namespace assay::formats {
 namespace {

@@ -1,21 +1,14 @@
 #include "session/import/import.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <optional>
 #include <thread>
 
 #include <unistd.h>
 
-#include "formats/folded/read_folded.h"
-#include "formats/gperftools/read_gperftools.h"
-#include "formats/gzip.h"
-#include "formats/perf/perf_data.h"
-#include "formats/perf/read_perf_script.h"
-#include "formats/pprof/read_pprof.h"
+#include "formats/format.h"
 #include "formats/import/run_builder.h"
-#include "formats/speedscope/read_speedscope.h"
 #include "session/import/import_http.h"
 #include "session/import/import_names.h"
 #include "session/import/import_perf_data.h"
@@ -24,53 +17,11 @@
 namespace assay::session {
 namespace {
 
+using formats::FormatSpec;
 using formats::Input;
 using formats::RunBuilder;
 
 constexpr size_t kMostDownload = size_t{1} << 30;
-
-enum class Source : uint8_t {
-  perf_data,
-  perf_script,
-  pprof,
-  gperftools_cpu,
-  gperftools_heap,
-  folded,
-  speedscope,
-};
-constexpr std::array<std::string_view, 7> kNames{"perf.data",      "perf-script",     "pprof",
-                                                 "gperftools-cpu", "gperftools-heap", "folded",
-                                                 "speedscope"};
-
-std::string_view name_of(Source source) {
-  return kNames[static_cast<size_t>(source)];
-}
-
-// By the bytes alone, those that cannot be mistaken first.
-std::optional<Source> detect(std::string_view bytes) {
-  if (formats::looks_like_perf_data(bytes)) return Source::perf_data;
-  if (formats::looks_like_gperftools_heap(bytes)) return Source::gperftools_heap;
-  if (formats::looks_like_gperftools_cpu(bytes)) return Source::gperftools_cpu;
-  if (formats::looks_like_speedscope(bytes)) return Source::speedscope;
-  bool text = bytes.substr(0, 4096).find('\0') == std::string_view::npos;
-  if (text && formats::looks_like_perf_script(bytes)) return Source::perf_script;
-  if (text && formats::looks_folded(bytes)) return Source::folded;
-  if (formats::looks_like_pprof(bytes)) return Source::pprof;
-  return std::nullopt;
-}
-
-// Readers that make more of their bytes than rows take fewer of them.
-size_t most_bytes(Source source) {
-  if (source == Source::speedscope) return formats::kMostSpeedscopeBytes;
-  return source == Source::pprof ? size_t{1} << 30 : Input::kMostBytes;
-}
-
-std::optional<Source> by_name(std::string_view name) {
-  for (size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == name) return static_cast<Source>(i);
-  }
-  return std::nullopt;
-}
 
 constexpr std::string_view kRunMagic("SQLite format 3\0", 16);
 
@@ -159,18 +110,22 @@ class Importer {
                       input->name()),
           "assay report " + name);
     }
-    auto source = options_.format.empty() ? detect(*head) : by_name(options_.format);
-    if (!source) {
+    const FormatSpec* format =
+        options_.format.empty() ? formats::detect_format(*head) : readable(options_.format);
+    if (format == nullptr) {
       return fail_with_remedy(
           fmt::format("{}: no format that Assay reads was recognised at offset 0", input->name()),
-          "name it with assay import --format " + std::string(kNames[0]) + "|pprof|folded|…");
+          "name it with assay import --format " + formats::format_choice(formats::read_formats()));
     }
-    if (auto fits = check_meaning(*source, *input); !fits) return fits;
-    if (auto loaded = input->load(most_bytes(*source)); !loaded) return loaded;
+    if (auto fits = check_meaning(*format, *input); !fits) return fits;
+    if (auto loaded = input->load(format->most_bytes); !loaded) return loaded;
     builder_.begin_file(input->name());
-    formats_.emplace_back(name_of(*source));
+    formats_.emplace_back(format->name);
     uint64_t taken = builder_.taken();
-    auto done = read_as(*source, *input);
+    auto done = format->read(
+        {*input, options_.read, builder_, [&](formats::PerfData& data) {
+           return PerfDataImport(data, options_.read, builder_, names_, options_.cache_dir).run();
+         }});
     if (done && builder_.taken() > taken) done = check_unit(input->name());
     // Giving back a large file's pages takes a while; nobody has to wait for it.
     closing_.emplace_back([gone = std::move(*input)] {});
@@ -191,40 +146,19 @@ class Importer {
                             "import them apart; --freq HZ makes time of samples");
   }
 
-  Result<void> check_meaning(Source source, const Input& input) const {
-    bool asks = source == Source::folded || source == Source::speedscope || source == Source::pprof;
-    if (asks || options_.read.meaning == formats::Meaning::unsaid) return {};
+  static const FormatSpec* readable(const std::string& name) {
+    const FormatSpec* format = formats::find_format(name);
+    return format != nullptr && format->read != nullptr ? format : nullptr;
+  }
+
+  Result<void> check_meaning(const FormatSpec& format, const Input& input) const {
+    if (format.asks_meaning || options_.read.meaning == formats::Meaning::unsaid) return {};
+    auto those = formats::formats_with(formats::read_formats(),
+                                       [](const FormatSpec& one) { return one.asks_meaning; });
     return fail_with_remedy(
-        fmt::format("{}: --as is for folded, speedscope and pprof files; {} says itself what it "
-                    "holds",
-                    input.name(), name_of(source)),
+        fmt::format("{}: --as is for {} files; {} says itself what it holds", input.name(),
+                    formats::format_list(those, " and "), format.name),
         "leave --as out");
-  }
-
-  Result<void> read_as(Source source, const Input& input) {
-    switch (source) {
-      case Source::perf_data:
-        return read_perf_data(input);
-      case Source::perf_script:
-        return formats::read_perf_script(input, options_.read, builder_);
-      case Source::pprof:
-        return formats::read_pprof(input, builder_, options_.read);
-      case Source::gperftools_cpu:
-        return formats::read_gperftools_cpu(input, builder_);
-      case Source::gperftools_heap:
-        return formats::read_gperftools_heap(input, builder_);
-      case Source::folded:
-        return formats::read_folded(input, options_.read, builder_);
-      case Source::speedscope:
-        return formats::read_speedscope(input, options_.read, builder_);
-    }
-    return {};
-  }
-
-  Result<void> read_perf_data(const Input& input) {
-    auto data = formats::PerfData::open(input);
-    if (!data) return std::unexpected(data.error());
-    return PerfDataImport(*data, options_.read, builder_, names_, options_.cache_dir).run();
   }
 
   const ImportOptions& options_;
@@ -244,10 +178,6 @@ std::string joined(const std::vector<std::string>& texts) {
 }
 
 }  // namespace
-
-std::vector<std::string> import_formats() {
-  return {kNames.begin(), kNames.end()};
-}
 
 Result<ImportOutcome> import_files(const ImportOptions& options) {
   if (auto free = check_place(options); !free) return std::unexpected(free.error());

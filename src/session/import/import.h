@@ -21,7 +21,7 @@ struct ImportOptions {
   std::vector<std::string> inputs;  // paths, "-", or http:// URLs
   std::string output;
   bool overwrite = false;
-  std::string format;  // empty: detected
+  std::string format;  // by its name; empty: detected
   formats::ReadOptions read;
   std::string command_line;
   std::string cache_dir;  // of unwind tables and symbols; empty: none
@@ -31,12 +31,9 @@ struct ImportOptions {
 struct ImportOutcome {
   uint64_t samples = 0;
   uint64_t waits = 0;
-  uint64_t heap_sums = 0;  // of heap profiles, by stack
+  uint64_t heap_sums = 0;            // of heap profiles, by stack
   std::vector<std::string> formats;  // of each input
 };
-
-// The names that --format takes.
-std::vector<std::string> import_formats();
 
 Result<ImportOutcome> import_files(const ImportOptions& options);
 

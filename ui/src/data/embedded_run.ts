@@ -4,7 +4,7 @@
 import { readTable, type Table } from "./columns.ts";
 import type { Report } from "./report.ts";
 import { readCells, readTimeline, type Meta, type RunSource, type Selection, type SourceText,
-         type Timeline } from "./run_source.ts";
+         type Timeline, type WrittenFormat } from "./run_source.ts";
 import { readTree, type Tree } from "./tree.ts";
 import type { Cells } from "./weights.ts";
 import { State } from "./states.ts";
@@ -177,5 +177,12 @@ export class EmbeddedRun implements RunSource {
     const kept = this.parts.get("source");
     const texts = kept ? (JSON.parse(new TextDecoder().decode(kept)) as SourceText[]) : [];
     return texts.find((text) => text.file === file) ?? { file, from, origin: "none", lines: [] };
+  }
+
+  async formats(): Promise<WrittenFormat[]> {
+    return [];
+  }
+  async exported(): Promise<Blob> {
+    throw new Error("no server is there to write it");
   }
 }

@@ -69,6 +69,15 @@ export interface SourceText {
   lines: string[];
 }
 
+// A format that the server writes (src/formats), for the export menu.
+export interface WrittenFormat {
+  name: string;
+  title: string;
+  help: string;
+  suffix: string;
+  metrics: string[];
+}
+
 // `signal` withdraws a question that nobody waits for any more.
 export interface RunSource {
   readonly id: number;
@@ -86,6 +95,8 @@ export interface RunSource {
   heap(selection: Selection, signal?: AbortSignal): Promise<Table>;
   series(): Promise<Table>;
   source(file: string, from: number, to: number): Promise<SourceText>;
+  formats(): Promise<WrittenFormat[]>; // none where no server writes them
+  exported(format: string, selection: Selection, more: Record<string, string>): Promise<Blob>;
 }
 
 export function readTimeline(table: Table): Timeline {

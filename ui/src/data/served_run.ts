@@ -3,7 +3,7 @@
 import { readTable, type Table } from "./columns.ts";
 import type { Report } from "./report.ts";
 import { readCells, readTimeline, type Meta, type RunSource, type Selection, type SourceText,
-         type Timeline } from "./run_source.ts";
+         type Timeline, type WrittenFormat } from "./run_source.ts";
 import { readTree, type Tree } from "./tree.ts";
 import type { Cells } from "./weights.ts";
 
@@ -91,5 +91,15 @@ export class ServedRun implements RunSource {
     const query = `file=${encodeURIComponent(file)}&from=${from}&to=${to}`;
     const answer = await ServedRun.fetchAnswer(`api/runs/${this.id}/source`, query);
     return (await answer.json()) as SourceText;
+  }
+  formats(): Promise<WrittenFormat[]> {
+    return ServedRun.fetchJson("api/formats") as Promise<WrittenFormat[]>;
+  }
+  async exported(format: string, selection: Selection, more: Record<string, string>): Promise<Blob> {
+    const whole = selection.from <= 0 && selection.to >= this.meta.window_ns;
+    const query: Query = whole ? { format, ...more } : { format, from: Math.round(selection.from), to: Math.round(selection.to), ...more };
+    if (selection.threads) query.threads = selection.threads.join(",");
+    const text = Object.entries(query).map(([k, v]) => `${k}=${encodeURIComponent(v)}`).join("&");
+    return (await ServedRun.fetchAnswer(`api/runs/${this.id}/export`, text)).blob();
   }
 }

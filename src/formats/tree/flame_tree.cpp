@@ -1,4 +1,4 @@
-#include "formats/export/flame_tree.h"
+#include "formats/tree/flame_tree.h"
 
 #include <array>
 
