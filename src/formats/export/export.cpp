@@ -5,21 +5,21 @@
 #include <ctime>
 #include <set>
 
-#include "analysis/profile/imported_unit.h"
 #include "base/units.h"
+#include "formats/export/missing_metric.h"
+#include "formats/export/output.h"
+#include "formats/export/text.h"
+#include "formats/export/totals.h"
 #include "formats/firefox/write_firefox.h"
 #include "formats/folded/write_folded.h"
 #include "formats/gperftools/write_gperftools_heap.h"
-#include "formats/export/missing_metric.h"
-#include "formats/export/output.h"
 #include "formats/perf/write_perf_script.h"
 #include "formats/pprof/write_pprof.h"
 #include "formats/speedscope/write_speedscope.h"
 #include "formats/svg/write_svg.h"
 #include "formats/table/write_by_second.h"
 #include "formats/table/write_table.h"
-#include "formats/export/text.h"
-#include "formats/export/totals.h"
+#include "run/run_kind.h"
 
 namespace assay::formats {
 namespace {
@@ -42,7 +42,7 @@ constexpr std::array<FormatRow, kFormatCount> kFormats{{{"pprof", ".pb.gz"},
 // What a profile counts that was imported and is not of time; empty for every other metric.
 std::string counted_unit(const run::Contents& contents, Metric metric) {
   if (metric != Metric::cpu) return "";
-  return analysis::imported_unit(contents.info, contents.facts);
+  return run::counted_unit(contents);
 }
 
 std::string amount_of(const run::Contents& contents, Metric metric, int64_t value) {
