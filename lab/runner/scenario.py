@@ -6,12 +6,10 @@ import pathlib
 import re
 import tomllib
 
+from .verdict_kinds import KINDS
+
 LAB = pathlib.Path(__file__).resolve().parent.parent
 SCENARIOS = LAB / "scenarios"
-
-KINDS = ("cpu", "allocator", "spin", "network-stack", "serial-stage", "lock", "disk", "network",
-         "downstream", "timer", "scheduler", "throttled", "concurrency-limited", "underloaded",
-         "mixed", "withheld")
 
 REQUIRED = {"server": str, "about": str, "flags": str, "load": dict, "expect": dict}
 KNOWN = set(REQUIRED) | {"healthy", "setup", "beside", "target", "stderr", "truth", "needs",

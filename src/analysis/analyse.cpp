@@ -128,10 +128,14 @@ struct Passes {
   }
 };
 
-void measure_quality(const Passes& passes, Report& report) {
-  Quality& quality = report.quality;
+// What limits the evidence of a run: times and samples, and what `thread_time` and `on_cpu` say.
+Quality quality_of(const Passes& passes, const Measured& measured, const Accounting& accounting,
+                   const OwnCost& own_cost) {
+  Quality quality;
+  quality.accounting = accounting;
+  quality.own_cost = own_cost;
   add_run_facts(passes.run, quality);
-  quality.samples = report.on_cpu.samples;
+  quality.samples = measured.on_cpu.samples;
   quality.waits = passes.waits;
   quality.waits_without_stack = passes.waits_without_stack;
   quality.orphans = passes.orphans;
@@ -139,32 +143,114 @@ void measure_quality(const Passes& passes, Report& report) {
   quality.off_cpu = stack_shares(passes.tree, passes.off_cpu.weights());
   quality.unresolved_modules =
       unresolved_modules(passes.tree, passes.on_cpu.weights(), kUnresolvedModulesListed);
-  auto running_ns = static_cast<double>(report.thread_time.running_ns());
+  auto running_ns = static_cast<double>(measured.thread_time.running_ns());
   quality.hz = ratio(static_cast<double>(quality.samples) * 1e9, running_ns);
-  quality.sampled_share = ratio(static_cast<double>(report.on_cpu.time_ns), running_ns);
-  quality.lost_share =
-      ratio(static_cast<double>(quality.lost_records),
-            static_cast<double>(quality.samples + quality.waits + quality.lost_records));
+  quality.sampled_share = ratio(static_cast<double>(measured.on_cpu.time_ns), running_ns);
+  bool heap_alone = is_heap_alone(measured.run_kind);
+  uint64_t taken = heap_alone ? measured.heap.allocated.samples : quality.samples + quality.waits;
+  quality.lost_share = ratio(static_cast<double>(quality.lost_records),
+                             static_cast<double>(taken + quality.lost_records));
+  if (heap_alone) return quality;  // nothing of time was asked for
   quality.limits = limits_of(quality);
-  if (is_imported(report)) {  // nothing can be set up better for what another tool recorded
+  if (is_imported(measured.run_kind)) {  // nothing can be set up better for another tool's record
     for (model::QualityNote& note : quality.limits) {
       if (!note.remedy.empty()) note.remedy = "record the server itself";
     }
   }
-  if (report.heap_alone) {  // nothing of time was asked for
-    uint64_t taken = report.heap.allocated.samples;
-    quality.limits.clear();
-    quality.lost_share = ratio(static_cast<double>(quality.lost_records),
-                               static_cast<double>(taken + quality.lost_records));
-  }
+  return quality;
 }
 
-int64_t busy_of(const Report& report, const std::set<std::string>& serving) {
-  int64_t sum = 0;
-  for (const ThreadTime& thread : report.threads) {
-    if (serving.contains(thread.pool)) sum += thread.time.busy_ns();
+HandedOver handed_over(const Passes& passes, const std::vector<ThreadTime>& threads) {
+  std::vector<int64_t> group_wall_ns(passes.judge.group_count());
+  for (const ThreadTime& thread : threads) {
+    group_wall_ns[passes.judge.group_of(thread.id)] += thread.time.wall_ns;
   }
-  return sum;
+  return passes.handoffs.finish(group_wall_ns);
+}
+
+// What the run says of itself, and which part of it was looked at.
+Measured about(const run::Contents& run, const Options& options, const RuleSet& rules) {
+  Measured measured;
+  measured.run_path = options.run_path;
+  measured.info = run.info;
+  measured.run_kind = run_kind(run);
+  measured.counted_unit = counted_unit(run);
+  measured.window_ns = std::max<int64_t>(0, run.info.window_end_ns - run.info.window_begin_ns);
+  measured.cpus = cpu_count(run);
+  measured.facts = run.facts;
+  measured.selection = run::describe(options.selection);
+  for (const RuleError& error : rules.errors) measured.rule_errors.push_back(error.text());
+  return measured;
+}
+
+// The first stage: all that the passes counted.
+Result<Measured> measure(const run::Reader& reader, const Options& options, const RuleSet& rules,
+                         Passes& passes) {
+  auto own_cost = read_own_cost(reader);
+  if (!own_cost) return std::unexpected(own_cost.error());
+  auto workload = read_workload(reader);
+  if (!workload) return std::unexpected(workload.error());
+  auto heap = summarise_heap(reader, passes.tree, passes.selected, options.max_heap_sites);
+  if (!heap) return std::unexpected(heap.error());
+  Measured measured = about(passes.run, options, rules);
+  measured.workload = std::move(*workload);
+  measured.heap = std::move(*heap);
+  ThreadTimes times = passes.thread_time.finish();
+  measured.thread_time = times.total;
+  measured.processes = std::move(times.processes);
+  measured.threads = std::move(times.threads);
+  for (const ThreadTime& thread : measured.threads) {
+    measured.thread_cpu.push_back(passes.cpu[thread.id.value]);
+  }
+  measured.on_cpu = passes.on_cpu.finish(options.max_functions, options.max_paths);
+  measured.off_cpu = passes.off_cpu.finish(options.max_waits);
+  measured.wait_shapes = passes.shapes.finish();
+  measured.handed_over = handed_over(passes, measured.threads);
+  if (!is_of_counts(measured.run_kind)) {  // else nothing of it is about time
+    measured.categories = category_shares(passes.rules.categories, passes.tree, passes.on_cpu);
+  }
+  measured.role_callers = role_callers(passes.rules.categories, passes.tree, passes.on_cpu);
+  measured.locks =
+      passes.locks.finish(options.max_locks, measured.window_ns, measured.thread_time.busy_ns());
+  measured.quality = quality_of(passes, measured, times.accounting, *own_cost);
+  return measured;
+}
+
+// The third stage, after the vitals.
+std::vector<Diagnosis> find(const DetectorSets& detectors, const DetectorInput& input) {
+  if (is_of_counts(input.run.run_kind)) return {};  // nothing of it is about time
+  std::vector<Diagnosis> findings = detect(detectors, input);
+  for (Diagnosis& finding : heap_findings(input.run.heap, input.vitals)) {
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+// The stages after the first, each a function of those before.
+Result<Report> conclude(const run::Reader& reader, const Options& options, const Passes& passes,
+                        Measured measured) {
+  auto vitals = read_vitals(measured, reader);
+  if (!vitals) return std::unexpected(vitals.error());
+  DetectorInput input{measured,
+                      *vitals,
+                      passes.tree,
+                      passes.rules.features,
+                      passes.rules.categories,
+                      passes.on_cpu.path_weights(),
+                      passes.off_cpu.wait_weights(serving_pools(measured)),
+                      serving_time(measured).busy_ns(),
+                      options.source};
+  std::vector<Diagnosis> findings = find(passes.rules.detectors, input);
+  Basis basis{measured, *vitals};
+  Verdict verdict = decide(basis, findings);
+  std::vector<Gain> gains = gains_of(*vitals, verdict.kind, findings);
+  auto suspects = answer_suspects(options.suspects, input, verdict.kind);
+  if (!suspects) return std::unexpected(suspects.error());
+  bool of_time = !is_of_counts(measured.run_kind) && !is_heap_alone(measured.run_kind);
+  auto not_bottlenecks = of_time ? cleared(basis, verdict.kind) : std::vector<NotBottleneck>();
+  return Report{std::move(measured),        *vitals,
+                std::move(verdict),         ranked(std::move(findings), std::move(gains)),
+                std::move(not_bottlenecks), std::move(*suspects)};
 }
 
 Result<Report> report_of(AccountedRun& accounted, const DetectorSets& detectors,
@@ -173,81 +259,14 @@ Result<Report> report_of(AccountedRun& accounted, const DetectorSets& detectors,
   const run::Contents& run = reader.contents();
   auto selected = select_threads(run, options.selection);
   if (!selected) return std::unexpected(selected.error());
-  std::string selection = run::describe(options.selection);
   auto counters = read_thread_counters(reader);
   if (!counters) return std::unexpected(counters.error());
-  auto own_cost = read_own_cost(reader);
-  if (!own_cost) return std::unexpected(own_cost.error());
-
-  auto workload = read_workload(reader);
-  if (!workload) return std::unexpected(workload.error());
-
-  const RuleSet& rules = accounted.rule_set();
   Passes passes(accounted, detectors, std::move(*selected), std::move(*counters));
   if (auto read = passes.read(); !read) return std::unexpected(read.error());
   cpu_ns_by_stack = passes.on_cpu.weights();
-
-  Report report;
-  report.run_path = options.run_path;
-  report.info = run.info;
-  report.window_ns = std::max<int64_t>(0, run.info.window_end_ns - run.info.window_begin_ns);
-  report.cpus = cpu_count(run);
-  report.facts = run.facts;
-  report.selection = std::move(selection);
-  report.workload = std::move(*workload);
-  ThreadTimes times = passes.thread_time.finish();
-  report.thread_time = times.total;
-  report.processes = std::move(times.processes);
-  report.threads = std::move(times.threads);
-  for (const ThreadTime& thread : report.threads) {
-    report.thread_cpu.push_back(passes.cpu[thread.id.value]);
-  }
-  report.on_cpu = passes.on_cpu.finish(options.max_functions, options.max_paths);
-  report.off_cpu = passes.off_cpu.finish(options.max_waits);
-  report.categories = category_shares(passes.rules.categories, passes.tree, passes.on_cpu);
-  report.role_callers = role_callers(passes.rules.categories, passes.tree, passes.on_cpu);
-  report.locks =
-      passes.locks.finish(options.max_locks, report.window_ns, report.thread_time.busy_ns());
-  report.quality.accounting = times.accounting;
-  report.quality.own_cost = *own_cost;
-  auto heap = summarise_heap(reader, passes.tree, passes.selected, options.max_heap_sites);
-  if (!heap) return std::unexpected(heap.error());
-  report.heap = std::move(*heap);
-  report.heap_alone = run.is_heap_alone();
-  measure_quality(passes, report);
-  for (const RuleError& error : rules.errors) report.rule_errors.push_back(error.text());
-  passes.shapes.finish(report.vitals);
-  std::vector<int64_t> group_wall_ns(passes.judge.group_count());
-  for (const ThreadTime& thread : report.threads) {
-    group_wall_ns[passes.judge.group_of(thread.id)] += thread.time.wall_ns;
-  }
-  passes.handoffs.finish(group_wall_ns, report.vitals);
-  auto vitals = read_vitals(report, reader);
-  if (!vitals) return std::unexpected(vitals.error());
-  report.vitals = *vitals;
-  std::set<std::string> serving = serving_pools(report);
-  DetectorInput input{report,
-                      passes.tree,
-                      passes.rules.features,
-                      passes.rules.categories,
-                      passes.on_cpu.path_weights(),
-                      passes.off_cpu.wait_weights(serving),
-                      busy_of(report, serving),
-                      options.source};
-  report.findings = detect(passes.rules.detectors, input);
-  for (Diagnosis& finding : heap_findings(report)) report.findings.push_back(std::move(finding));
-  if (!imported_unit(report).empty()) {  // nothing of it is about time
-    report.findings.clear();
-    report.categories.clear();
-  }
-  report.verdict = decide(report);
-  add_gains(report);
-  sort_findings(report);
-  if (imported_unit(report).empty() && !report.heap_alone) report.not_bottlenecks = cleared(report);
-  auto suspects = answer_suspects(options.suspects, input);
-  if (!suspects) return std::unexpected(suspects.error());
-  report.suspects = std::move(*suspects);
-  return report;
+  auto measured = measure(reader, options, accounted.rule_set(), passes);
+  if (!measured) return std::unexpected(measured.error());
+  return conclude(reader, options, passes, std::move(*measured));
 }
 
 }  // namespace

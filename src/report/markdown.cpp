@@ -5,10 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "analysis/verdict/verdict.h"
 #include "base/units.h"
-#include "report/text/heap_words.h"
 #include "report/printable.h"
+#include "report/text/heap_words.h"
 #include "report/text/stack_lines.h"
 #include "report/text/words.h"
 
@@ -121,14 +120,17 @@ std::string quality(const analysis::Report& report) {
 
 std::string verdict(const analysis::Report& report) {
   const analysis::Verdict& v = report.verdict;
-  std::string text = fmt::format("### Verdict: {}\n\n**{}**", v.kind, escaped(v.sentence, 1000));
-  if (v.kind != "withheld") text += fmt::format(" ({} confidence)", confidence_text(v.confidence));
+  std::string text = fmt::format("### Verdict: {}\n\n**{}**", analysis::verdict_kind_id(v.kind),
+                                 escaped(v.sentence, 1000));
+  if (v.kind != analysis::VerdictKind::withheld)
+    text += fmt::format(" ({} confidence)", confidence_text(v.confidence));
   text += "\n\n";
   for (const std::string& number : v.numbers) text += "- " + escaped(number, 300) + "\n";
   for (const std::string& remedy : v.remedies) text += "- try: " + escaped(remedy, 300) + "\n";
   for (const analysis::Claim& claim : v.secondary) {
-    text += fmt::format("- {}: {}\n", v.kind == "withheld" ? "would be" : "also",
-                        escaped(claim.sentence, 600));
+    text +=
+        fmt::format("- {}: {}\n", v.kind == analysis::VerdictKind::withheld ? "would be" : "also",
+                    escaped(claim.sentence, 600));
   }
   for (const analysis::SuspectAnswer& s : report.suspects) {
     text +=
@@ -137,10 +139,9 @@ std::string verdict(const analysis::Report& report) {
   return text + "\n";
 }
 
-std::string finding(size_t number, const analysis::Diagnosis& f) {
-  std::string share = f.of.empty() ? std::string(f.cause)
-                                   : fmt::format("{} of {} ({})", format_percent(f.share.share),
-                                                 f.of, interval_text(f.share));
+std::string finding(size_t number, const analysis::Finding& f) {
+  std::string share =
+      f.of == analysis::ShareOf::nothing ? std::string(analysis::cause_id(f.cause)) : share_text(f);
   std::string text = fmt::format("{}. **{}**: {}\n", number, escaped(f.title, 200), share);
   if (!f.where.symbol.empty()) {
     text += fmt::format("   - where: {} {}\n", code(function_name(f.where.symbol, kNameColumns)),
@@ -148,7 +149,7 @@ std::string finding(size_t number, const analysis::Diagnosis& f) {
   }
   text += fmt::format("   - why: {}\n   - try: {}\n", escaped(f.because, 600),
                       escaped(f.recommendation, 600));
-  if (!f.gain_text.empty()) text += fmt::format("   - gain: {}\n", escaped(f.gain_text, 300));
+  if (!f.gain.text.empty()) text += fmt::format("   - gain: {}\n", escaped(f.gain.text, 300));
   return text;
 }
 
@@ -157,7 +158,7 @@ std::string findings(const analysis::Report& report) {
   if (report.findings.empty()) text += "None: no detector's threshold was reached.\n\n";
   std::string evidence;
   for (size_t i = 0; i < report.findings.size(); ++i) {
-    const analysis::Diagnosis& f = report.findings[i];
+    const analysis::Finding& f = report.findings[i];
     if (i < kFindingsShown) text += finding(i + 1, f);
     if (i >= kFindingsShown || f.evidence.empty()) continue;
     evidence += fmt::format("{}. {}\n\n", i + 1, escaped(f.evidence[0].text, 300));
@@ -249,7 +250,7 @@ std::string thread_time(const analysis::Report& report) {
 
 std::string functions(const analysis::Report& report) {
   const analysis::OnCpuProfile& cpu = report.on_cpu;
-  bool timed = analysis::imported_unit(report).empty();
+  bool timed = !is_of_counts(report.run_kind);
   std::string text = timed ? "### Hottest functions, on-CPU\n\n" : "### Functions\n\n";
   if (cpu.samples == 0) return text + "No samples.\n\n";
   text += fmt::format("{} in {} samples. Totals overlap; self {} add up.\n\n",
@@ -330,7 +331,7 @@ std::string heap(const analysis::Report& report) {
 std::string render_markdown(const analysis::Report& report) {
   if (is_heap_only(report))
     return header(report) + findings(report) + heap(report) + quality(report);
-  if (!analysis::imported_unit(report).empty())
+  if (is_of_counts(report.run_kind))
     return header(report) + verdict(report) + functions(report) + quality(report) +
            next_step(report);
   return header(report) + verdict(report) + thread_time(report) + findings(report) + locks(report) +

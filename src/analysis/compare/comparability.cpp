@@ -81,14 +81,15 @@ void check_mixture(const Comparison& comparison, std::vector<std::string>& out) 
   for (const Side* side : {&comparison.base, &comparison.next}) {
     for (const RunValues& run : side->runs) {
       ++all;
-      imported += run.imported() ? 1 : 0;
+      imported += is_imported(run.run_kind) ? 1 : 0;
       loaded += run.load_measured ? 1 : 0;
       unfinished += run.info.finished ? 0 : 1;
     }
   }
   bool heap_alone =
       std::ranges::all_of(std::array{&comparison.base, &comparison.next}, [](const Side* side) {
-        return std::ranges::all_of(side->runs, [](const RunValues& run) { return run.heap_alone; });
+        return std::ranges::all_of(
+            side->runs, [](const RunValues& run) { return is_heap_alone(run.run_kind); });
       });
   if (imported > 0 && heap_alone) {
     out.push_back(
@@ -180,7 +181,7 @@ void check_runs(const char* name, const Side& side, std::vector<std::string>& ou
       [](const RunValues& run) { return fmt::format("has only {} on-CPU samples", run.samples); },
       "have few on-CPU samples", out);
   add_fault(
-      name, side, [](const RunValues& run) { return run.verdict == "throttled"; },
+      name, side, [](const RunValues& run) { return run.verdict == VerdictKind::throttled; },
       [](const RunValues&) { return std::string("was throttled by its CPU quota"); },
       "were throttled", out);
   if (any_build_is(side, "generator_saturated")) {

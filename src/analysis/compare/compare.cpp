@@ -5,15 +5,15 @@
 
 #include <fmt/format.h>
 
-#include "analysis/compare/functions/changed_functions.h"
 #include "analysis/compare/comparability.h"
+#include "analysis/compare/functions/changed_functions.h"
 #include "analysis/compare/heap_changes.h"
-#include "analysis/compare/statistics/measure.h"
-#include "analysis/compare/statistics/measures.h"
-#include "analysis/compare/statistics/run_speeds.h"
 #include "analysis/compare/sentence.h"
 #include "analysis/compare/side_verdict.h"
 #include "analysis/compare/sides.h"
+#include "analysis/compare/statistics/measure.h"
+#include "analysis/compare/statistics/measures.h"
+#include "analysis/compare/statistics/run_speeds.h"
 #include "analysis/compare/statistics/statistics.h"
 
 namespace assay::analysis {
@@ -23,7 +23,8 @@ Per choose_per(const Comparison& comparison, const CompareOptions& options) {
   if (options.per) return *options.per;
   // Of how long and of how many requests imported ones are is not known.
   if (any_imported(comparison)) {
-    bool no_time = all_have(comparison, [](const RunValues& run) { return run.heap_alone; });
+    bool no_time =
+        all_have(comparison, [](const RunValues& run) { return is_heap_alone(run.run_kind); });
     return no_time ? Per::run : Per::share;
   }
   bool requests = all_have(comparison, [](const RunValues& run) { return run.requests > 0; });

@@ -12,11 +12,12 @@
 // by.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "analysis/compare/run_values.h"
 #include "analysis/compare/functions/union_tree.h"
+#include "analysis/compare/run_values.h"
 #include "base/result.h"
 
 namespace assay::analysis {
@@ -104,7 +105,7 @@ struct Yardstick {
 
 // What held a side back, as most of its runs say.
 struct SideVerdict {
-  std::string kind;  // empty: no run has one
+  std::optional<VerdictKind> kind;  // absent: no run has one
   std::string sentence;
   size_t agreeing = 0, runs = 0;
 };

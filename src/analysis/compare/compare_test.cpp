@@ -189,6 +189,7 @@ TEST(Compare, ImportedAndMixedRunsAreCalledThat) {
   Drawn drawn(10);
   RunValues recorded = drawn.run(kServer, tree), imported = drawn.run(kServer, tree);
   imported.info.backend = "import: pprof";
+  imported.run_kind = run::RunKind::imported_time;
   imported.requests = 0;
   std::string mixed = all_warnings(*compare(tree, {recorded}, {imported}, {}));
   EXPECT_THAT(mixed, HasSubstr("1 of 2 runs were imported"));
@@ -226,15 +227,15 @@ TEST(Compare, TheVerdictsOfBothSides) {
   UnionTree tree;
   Drawn drawn(12);
   RunValues a = drawn.run(kServer, tree), b = drawn.run(kServer, tree);
-  EXPECT_FALSE(a.verdict.empty()) << "a run brings its verdict";
-  a.verdict = "lock";
+  EXPECT_TRUE(a.verdict) << "a run brings its verdict";
+  a.verdict = VerdictKind::lock;
   a.verdict_sentence = "Threads wait for a lock.";
-  b.verdict = "cpu";
+  b.verdict = VerdictKind::cpu;
   RunValues odd = b;
-  odd.verdict = "mixed";
+  odd.verdict = VerdictKind::mixed;
   auto out = compare(tree, {a, a}, {b, odd, b}, {});
   ASSERT_TRUE(out);
-  EXPECT_EQ(out->base_verdict.kind, "lock");
+  EXPECT_EQ(out->base_verdict.kind, VerdictKind::lock);
   EXPECT_EQ(out->base_verdict.sentence, "Threads wait for a lock.");
   EXPECT_EQ(out->next_verdict.agreeing, 2u);
   EXPECT_EQ(out->verdict_change, "The verdict was lock; now it is cpu (in 2 of 3 runs).");

@@ -97,7 +97,7 @@ RunValues values_of(const Report& report, const std::string& path, const std::st
   values.category_ns = category_times(report);
   values.lock_ns = lock_times(report);
   values.heap = heap_values(report.heap, program);
-  values.heap_alone = report.heap_alone;
+  values.run_kind = report.run_kind;
   for (const model::Fact& fact : report.facts)
     values.facts[fact.scope + " " + fact.key] = fact.value;
   if (values.requests > 0) {  // else nothing was answered, in no time

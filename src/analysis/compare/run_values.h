@@ -13,8 +13,10 @@
 #include "analysis/heap/heap_summary.h"
 #include "analysis/profile/call_tree.h"
 #include "analysis/time/thread_time.h"
+#include "analysis/verdict/verdict_kind.h"
 #include "base/result.h"
 #include "run/reader.h"
+#include "run/run_kind.h"
 #include "run/selection/selection.h"
 
 namespace assay::analysis {
@@ -58,12 +60,11 @@ struct RunValues {
   std::map<std::string, double> lock_ns;      // waited for, by the lock's name
   std::map<std::string, double> counted;      // by counted_parts()'s id
   HeapValues heap;
-  bool heap_alone = false;                   // nothing of time was profiled
+  run::RunKind run_kind = run::RunKind::recorded;
   std::map<std::string, std::string> facts;  // "scope key" → value: machine, build, load
-  std::string verdict;                       // its kind and sentence; empty when there is none
+  std::optional<VerdictKind> verdict;        // absent: none is known
   std::string verdict_sentence;
 
-  bool imported() const { return info.backend.starts_with("import"); }
   // A command that was recorded to its own end: the whole of it is one piece of work.
   bool ran_to_its_end() const { return info.finished && info.end_reason == "target exited"; }
   double failed_share() const { return requests + errors > 0 ? errors / (requests + errors) : 0; }

@@ -9,30 +9,33 @@ namespace {
 
 // "lock", or "lock in 7 of 10 runs" where they do not agree.
 std::string counted(const SideVerdict& verdict) {
-  if (verdict.agreeing == verdict.runs) return verdict.kind;
-  return fmt::format("{} (in {} of {} runs)", verdict.kind, verdict.agreeing, verdict.runs);
+  std::string kind(verdict_kind_id(*verdict.kind));
+  if (verdict.agreeing == verdict.runs) return kind;
+  return fmt::format("{} (in {} of {} runs)", kind, verdict.agreeing, verdict.runs);
 }
 
 }  // namespace
 
 SideVerdict side_verdict(const Side& side) {
-  std::map<std::string, size_t> votes;
+  std::map<std::string_view, size_t>
+      votes;  // in the order of ids: ties are broken alike everywhere
   for (const RunValues& run : side.runs) {
-    if (!run.verdict.empty()) ++votes[run.verdict];
+    if (run.verdict) ++votes[verdict_kind_id(*run.verdict)];
   }
   SideVerdict out;
   out.runs = side.runs.size();
   // A verdict that was withheld says less than any that was given.
   for (bool withheld : {false, true}) {
-    for (const auto& [kind, count] : votes) {
-      if ((kind == "withheld") != withheld || count <= out.agreeing) continue;
+    for (const auto& [id, count] : votes) {
+      auto kind = verdict_kind_of(id);
+      if ((kind == VerdictKind::withheld) != withheld || count <= out.agreeing) continue;
       out.kind = kind;
       out.agreeing = count;
     }
-    if (!out.kind.empty()) break;
+    if (out.kind) break;
   }
   for (const RunValues& run : side.runs) {
-    if (run.verdict != out.kind || run.verdict.empty()) continue;
+    if (run.verdict != out.kind || !run.verdict) continue;
     out.sentence = run.verdict_sentence;
     break;
   }
@@ -40,7 +43,7 @@ SideVerdict side_verdict(const Side& side) {
 }
 
 std::string verdict_change(const SideVerdict& base, const SideVerdict& next) {
-  if (base.kind.empty() || next.kind.empty()) return "";
+  if (!base.kind || !next.kind) return "";
   if (base.kind == next.kind)
     return fmt::format("The verdict is the same on both sides: {}.", counted(base));
   return fmt::format("The verdict was {}; now it is {}.", counted(base), counted(next));

@@ -20,7 +20,7 @@ bool any_has(const Comparison& comparison, const Has& has) {
 }
 
 inline bool any_imported(const Comparison& comparison) {
-  return any_has(comparison, [](const RunValues& run) { return run.imported(); });
+  return any_has(comparison, [](const RunValues& run) { return is_imported(run.run_kind); });
 }
 
 }  // namespace assay::analysis

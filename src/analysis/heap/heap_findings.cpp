@@ -43,10 +43,10 @@ Estimate share_of(const HeapAmount& part, const HeapAmount& whole) {
   return share;
 }
 
-Diagnosis at(const HeapSite& site, std::string id, std::string evidence) {
+Diagnosis at(const HeapSite& site, std::string_view id, std::string evidence) {
   Diagnosis finding;
-  finding.id = std::move(id);
-  finding.cause = "memory";
+  finding.id = id;
+  finding.cause = Cause::memory;
   finding.where = {site.function, site.file, site.line};
   finding.evidence.push_back({std::move(evidence), site.frames, {}, 0});
   return finding;
@@ -67,13 +67,13 @@ void find_leaks(const HeapSummary& heap, std::vector<Diagnosis>& out) {
   if (leaks.size() > kMostLeaks) leaks.resize(kMostLeaks);
   for (const HeapSite* site : leaks) {
     Diagnosis f =
-        at(*site, "heap-leak",
+        at(*site, kHeapLeak,
            fmt::format("held and older than {}: {}; growing by {} a second; {} of what it "
                        "allocated was freed",
                        format_duration(heap.young_ns), amount_text(site->old),
                        bytes(site->growth_bytes_per_s), format_percent(site->freed_share)));
     f.title = fmt::format("{} leaks, or keeps for very long", site->function);
-    f.of = "live heap";
+    f.of = ShareOf::live_heap;
     f.share = share_of(site->old, heap.live);
     f.because =
         "what this line allocates is kept: it grew from mark to mark while the profile ran, "
@@ -103,7 +103,7 @@ double first_quarter(const HeapSummary& heap) {
 
 void find_growth(const HeapSummary& heap, std::vector<Diagnosis>& out) {
   bool is_told =
-      std::any_of(out.begin(), out.end(), [](const Diagnosis& f) { return f.id == "heap-leak"; });
+      std::any_of(out.begin(), out.end(), [](const Diagnosis& f) { return f.id == kHeapLeak; });
   if (heap_trend(heap) != HeapTrend::growing || is_told || heap.sites.empty()) return;
   double first = first_quarter(heap), last = heap.timeline.back().live_bytes;
   auto most = std::max_element(heap.sites.begin(), heap.sites.end(),
@@ -111,13 +111,13 @@ void find_growth(const HeapSummary& heap, std::vector<Diagnosis>& out) {
                                  return a.growth_bytes_per_s < b.growth_bytes_per_s;
                                });
   Diagnosis f =
-      at(*most, "heap-growth",
+      at(*most, kHeapGrowth,
          fmt::format("the live heap went from {} to {} in the last three quarters of the "
                      "window; {} here: {}",
                      bytes(first), bytes(last), largest_part(share_of(most->live, heap.live).share),
                      amount_text(most->live)));
   f.title = "the heap grew all along";
-  f.of = "live heap";
+  f.of = ShareOf::live_heap;
   f.share = share_of(most->live, heap.live);
   f.because = "what is allocated is kept: together the lines hold more and more";
   f.recommendation =
@@ -126,9 +126,8 @@ void find_growth(const HeapSummary& heap, std::vector<Diagnosis>& out) {
   out.push_back(std::move(f));
 }
 
-void find_churn(const Report& report, std::vector<Diagnosis>& out) {
-  const HeapSummary& heap = report.heap;
-  bool allocator_bound = report.vitals.allocator_cpu.value_or(0) >= kAllocatorCpu;
+void find_churn(const HeapSummary& heap, const Vitals& vitals, std::vector<Diagnosis>& out) {
+  bool allocator_bound = vitals.allocator_cpu.value_or(0) >= kAllocatorCpu;
   bool is_much = heap.allocated.bytes / seconds(heap) >= kChurnBytesPerS ||
                  heap.allocated.objects / seconds(heap) >= kChurnObjectsPerS;
   if (!is_much && !allocator_bound) return;
@@ -137,16 +136,16 @@ void find_churn(const Report& report, std::vector<Diagnosis>& out) {
     bool is_short = site.freed_share > 0.5 && site.median_lifetime_ns < kShortLifeNs;
     if (!is_short || share.share < kChurnShare || share.low < kChurnShare * 2 / 3) continue;
     Diagnosis f =
-        at(site, "heap-churn",
+        at(site, kHeapChurn,
            fmt::format("{} a second in {} allocations, {} of them freed, half within {}{}",
                        bytes(site.allocated.bytes / seconds(heap)),
                        count(site.allocated.objects / seconds(heap)),
                        format_percent(site.freed_share), format_duration(site.median_lifetime_ns),
                        allocator_bound ? fmt::format("; the allocator takes {} of the CPU",
-                                                     format_percent(*report.vitals.allocator_cpu))
+                                                     format_percent(*vitals.allocator_cpu))
                                        : ""));
     f.title = fmt::format("{} allocates and frees all the time", site.function);
-    f.of = "allocated bytes";
+    f.of = ShareOf::allocated_bytes;
     f.share = share;
     f.because =
         "memory that lives for microseconds costs a trip to the allocator and cold cache "
@@ -174,12 +173,12 @@ HeapTrend heap_trend(const HeapSummary& heap) {
   return is_certain ? HeapTrend::growing : HeapTrend::perhaps_growing;
 }
 
-std::vector<Diagnosis> heap_findings(const Report& report) {
+std::vector<Diagnosis> heap_findings(const HeapSummary& heap, const Vitals& vitals) {
   std::vector<Diagnosis> findings;
-  if (!report.heap.present || !report.heap.timed) return findings;  // all of them are about time
-  find_leaks(report.heap, findings);
-  find_growth(report.heap, findings);
-  find_churn(report, findings);
+  if (!heap.present || !heap.timed) return findings;  // all of them are about time
+  find_leaks(heap, findings);
+  find_growth(heap, findings);
+  find_churn(heap, vitals, findings);
   return findings;
 }
 

@@ -6,9 +6,8 @@ namespace assay::analysis {
 namespace {
 
 // A heap with one site and so much alive at each mark.
-Report with_timeline(const std::vector<double>& live) {
-  Report report;
-  HeapSummary& heap = report.heap;
+HeapSummary with_timeline(const std::vector<double>& live) {
+  HeapSummary heap;
   heap.present = true;
   for (size_t i = 0; i < live.size(); ++i) {
     heap.timeline.emplace_back();
@@ -22,12 +21,12 @@ Report with_timeline(const std::vector<double>& live) {
   site.live = heap.live;
   site.growth_bytes_per_s = 1;
   heap.sites.push_back(site);
-  return report;
+  return heap;
 }
 
 bool tells_growth(const std::vector<double>& live) {
-  for (const Diagnosis& finding : heap_findings(with_timeline(live)))
-    if (finding.id == "heap-growth") return true;
+  for (const Diagnosis& finding : heap_findings(with_timeline(live), {}))
+    if (finding.id == kHeapGrowth) return true;
   return false;
 }
 

@@ -5,10 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include "analysis/profile/allocation_frames.h"
 #include "analysis/analyse.h"
-#include "analysis/testing/fake_run.h"
 #include "analysis/heap/heap_leaks.h"
+#include "analysis/profile/allocation_frames.h"
+#include "analysis/testing/fake_run.h"
 
 namespace assay::analysis {
 namespace {
@@ -79,10 +79,10 @@ TEST_F(HeapSummaryTest, SumsOfAnImportSayNothingOfTime) {
 
   auto report = analyse(run_, {});
   ASSERT_TRUE(report);
-  EXPECT_TRUE(report->heap_alone);
+  EXPECT_EQ(report->run_kind, run::RunKind::imported_heap);
   EXPECT_TRUE(report->findings.empty()) << report->findings[0].id;
   EXPECT_TRUE(report->not_bottlenecks.empty());
-  EXPECT_EQ(report->verdict.kind, "withheld");
+  EXPECT_EQ(report->verdict.kind, VerdictKind::withheld);
   EXPECT_NE(report->verdict.sentence.find("heap"), std::string::npos) << report->verdict.sentence;
 }
 
@@ -177,7 +177,7 @@ TEST_F(HeapSummaryTest, FindingsNameTheLine) {
   auto report = analyse(run_, {});
   ASSERT_TRUE(report);
   std::map<std::string, std::string> where;
-  for (const Diagnosis& finding : report->findings) where[finding.id] = finding.where.symbol;
+  for (const Finding& finding : report->findings) where[finding.id] = finding.where.symbol;
   EXPECT_EQ(where["heap-leak"], "leaks");
   EXPECT_EQ(where["heap-churn"], "churns");
 }
@@ -205,8 +205,8 @@ TEST_F(HeapSummaryTest, AQuietHeapHasNoFinding) {
   allocate("queues", 1000, 10'000, 1000, kSecond / 10);
   auto report = analyse(run_, {});
   ASSERT_TRUE(report);
-  for (const Diagnosis& finding : report->findings)
-    EXPECT_NE(finding.cause, "memory") << finding.id;
+  for (const Finding& finding : report->findings)
+    EXPECT_NE(finding.cause, Cause::memory) << finding.id;
 }
 
 FrameText frame(const std::string& name) {

@@ -43,19 +43,24 @@ Occupancy occupancy_of(std::vector<std::pair<TimeNs, TimeNs>> intervals) {
   return result;
 }
 
-}  // namespace
-
-std::string_view lock_shape_id(LockShape shape) {
-  switch (shape) {
-    case LockShape::brief:
-      return "brief";
-    case LockShape::contention:
-      return "contention";
-    case LockShape::convoy:
-      return "convoy";
-  }
-  return "brief";
+LockShape shape_of(const LockSummary& row, int64_t waited_ns) {
+  if (row.waited_share < kBriefShare) return LockShape::brief;
+  double hand_over =
+      static_cast<double>(waited_ns) / static_cast<double>(std::max<uint64_t>(1, row.waits));
+  bool convoy = row.mean_waiters >= kConvoyWaiters && hand_over < kConvoyHandOverNs;
+  return convoy ? LockShape::convoy : LockShape::contention;
 }
+
+// The C library's own lock around its heap is told by the functions that take it.
+bool takes_heap_lock(const LockWaiter& waiter) {
+  return std::ranges::any_of(waiter.frames, [](const FrameText& frame) {
+    const std::string& name = frame.function;
+    return name == "malloc" || name == "free" || name.find("_int_free") != name.npos ||
+           name.find("arena_get") != name.npos || name.find("lll_lock_wait_private") != name.npos;
+  });
+}
+
+}  // namespace
 
 LockBuilder::LockBuilder(const CallTree& tree, const IdleJudge& judge, const run::Contents& run)
     : tree_(tree), judge_(judge), run_(run) {}
@@ -104,6 +109,54 @@ std::string LockBuilder::own_name(pid_t pid, uint64_t address) const {
   return "";
 }
 
+std::vector<LockWaiter> LockBuilder::waiters_of(const Lock& lock) const {
+  std::vector<std::pair<PathIndex, Site>> sites(lock.sites.begin(), lock.sites.end());
+  std::stable_sort(sites.begin(), sites.end(),
+                   [](const auto& a, const auto& b) { return a.second.ns > b.second.ns; });
+  if (sites.size() > kSitesShown) sites.resize(kSitesShown);
+  std::vector<LockWaiter> waiters;
+  for (const auto& [path, site] : sites) {
+    LockWaiter waiter;
+    waiter.frames = tree_.texts_of(site.heaviest);
+    waiter.total_ns = site.ns;
+    waiter.waits = site.waits;
+    waiter.function = path == 0 ? std::string_view("[no stack]")
+                                : tree_.functions()[tree_.paths()[path].function].name;
+    for (const FrameText& frame : waiter.frames) {
+      if (frame.function != waiter.function || !waiter.file.empty()) continue;
+      waiter.file = frame.file;
+      waiter.line = frame.line;
+    }
+    waiters.push_back(std::move(waiter));
+  }
+  return waiters;
+}
+
+std::vector<LockHolder> LockBuilder::holders_of(const Lock& lock) const {
+  std::vector<std::pair<std::pair<uint32_t, PathIndex>, uint64_t>> holders(lock.holders.begin(),
+                                                                           lock.holders.end());
+  std::stable_sort(holders.begin(), holders.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  if (holders.size() > kHoldersShown) holders.resize(kHoldersShown);
+  std::vector<LockHolder> shown;
+  for (const auto& [holder, waits] : holders) {
+    auto [thread, path] = holder;
+    if (thread >= run_.threads.size()) continue;
+    std::string function;
+    if (path != 0) function = tree_.functions()[tree_.paths()[path].function].name;
+    shown.push_back({run_.threads[thread].name, std::move(function), waits});
+  }
+  return shown;
+}
+
+std::string LockBuilder::name_of(const LockSummary& row) const {
+  std::string site = row.waiters.empty() ? "[unknown]" : model::short_name(row.waiters[0].function);
+  if (row.allocator) return fmt::format("the heap's lock, taken in {}", site);
+  std::string own = own_name(row.pid, row.address);
+  return own.empty() ? fmt::format("lock taken in {}", site)
+                     : fmt::format("lock {}, taken in {}", own, site);
+}
+
 LockSummary LockBuilder::summary(const Lock& lock, int64_t window_ns, int64_t busy_ns) const {
   const Durations& d = lock.durations;
   LockSummary row;
@@ -116,58 +169,16 @@ LockSummary LockBuilder::summary(const Lock& lock, int64_t window_ns, int64_t bu
   row.max_ns = d.max_ns();
   row.threads = static_cast<uint32_t>(lock.waiters.size());
   Occupancy occupancy = occupancy_of(lock.intervals);
-  auto waited = static_cast<double>(occupancy.waited_ns);
+  auto total = static_cast<double>(row.total_ns), waited = static_cast<double>(occupancy.waited_ns);
   row.most_waiters = occupancy.most;
   if (window_ns > 0) row.waited_share = waited / static_cast<double>(window_ns);
-  if (waited > 0) row.mean_waiters = static_cast<double>(row.total_ns) / waited;
-  if (busy_ns > 0)
-    row.busy_share = static_cast<double>(row.total_ns) / static_cast<double>(busy_ns);
-  if (row.waited_share >= kBriefShare) {
-    double hand_over = waited / static_cast<double>(std::max<uint64_t>(1, row.waits));
-    bool convoy = row.mean_waiters >= kConvoyWaiters && hand_over < kConvoyHandOverNs;
-    row.shape = convoy ? LockShape::convoy : LockShape::contention;
-  }
-  std::vector<std::pair<PathIndex, Site>> sites(lock.sites.begin(), lock.sites.end());
-  std::stable_sort(sites.begin(), sites.end(),
-                   [](const auto& a, const auto& b) { return a.second.ns > b.second.ns; });
-  for (size_t i = 0; i < std::min(kSitesShown, sites.size()); ++i) {
-    LockWaiter waiter;
-    waiter.frames = tree_.texts_of(sites[i].second.heaviest);
-    waiter.total_ns = sites[i].second.ns;
-    waiter.waits = sites[i].second.waits;
-    std::string_view name = sites[i].first == 0
-                                ? std::string_view("[no stack]")
-                                : tree_.functions()[tree_.paths()[sites[i].first].function].name;
-    waiter.function = name;
-    for (const FrameText& frame : waiter.frames) {
-      bool heap = frame.function == "malloc" || frame.function == "free" ||
-                  frame.function.find("_int_free") != frame.function.npos ||
-                  frame.function.find("arena_get") != frame.function.npos ||
-                  frame.function.find("lll_lock_wait_private") != frame.function.npos;
-      if (i == 0 && heap) row.allocator = true;
-      if (frame.function == name && waiter.file.empty()) {
-        waiter.file = frame.file;
-        waiter.line = frame.line;
-      }
-    }
-    row.waiters.push_back(std::move(waiter));
-  }
-  std::string site = row.waiters.empty() ? "[unknown]" : model::short_name(row.waiters[0].function);
-  std::string own = own_name(lock.pid, lock.address);
-  row.name = row.allocator  ? fmt::format("the heap's lock, taken in {}", site)
-             : !own.empty() ? fmt::format("lock {}, taken in {}", own, site)
-                            : fmt::format("lock taken in {}", site);
-  std::vector<std::pair<std::pair<uint32_t, PathIndex>, uint64_t>> holders(lock.holders.begin(),
-                                                                           lock.holders.end());
-  std::stable_sort(holders.begin(), holders.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
-  for (size_t i = 0; i < std::min(kHoldersShown, holders.size()); ++i) {
-    auto [thread, path] = holders[i].first;
-    if (thread >= run_.threads.size()) continue;
-    std::string function;
-    if (path != 0) function = tree_.functions()[tree_.paths()[path].function].name;
-    row.holders.push_back({run_.threads[thread].name, std::move(function), holders[i].second});
-  }
+  if (waited > 0) row.mean_waiters = total / waited;
+  if (busy_ns > 0) row.busy_share = total / static_cast<double>(busy_ns);
+  row.shape = shape_of(row, occupancy.waited_ns);
+  row.waiters = waiters_of(lock);
+  row.allocator = !row.waiters.empty() && takes_heap_lock(row.waiters[0]);
+  row.holders = holders_of(lock);
+  row.name = name_of(row);
   return row;
 }
 

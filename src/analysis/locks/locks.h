@@ -12,19 +12,13 @@
 #include <string>
 #include <vector>
 
+#include "analysis/locks/lock_shape.h"
 #include "analysis/profile/call_tree.h"
 #include "analysis/time/durations.h"
 #include "analysis/time/idle_judge.h"
 #include "analysis/time/thread_time.h"
 
 namespace assay::analysis {
-
-enum class LockShape : uint8_t {
-  brief,       // waited for, but for too short a time to matter
-  contention,  // threads wait while another holds it
-  convoy,      // several wait at all times and it is handed from one to the next
-};
-std::string_view lock_shape_id(LockShape shape);
 
 struct LockWaiter {
   std::string function;  // the call site
@@ -51,7 +45,7 @@ struct LockSummary {
   double mean_waiters = 0;  // while there was one
   uint32_t most_waiters = 0;
   uint32_t threads = 0;   // distinct waiters
-  double busy_share = 0;  // of the target's busy time; set by the analysis
+  double busy_share = 0;  // total_ns of the target's busy time
   LockShape shape = LockShape::brief;
   bool allocator = false;  // the C library's own lock around its heap
   std::vector<LockWaiter> waiters;
@@ -81,6 +75,9 @@ class LockBuilder {
     std::vector<std::pair<TimeNs, TimeNs>> intervals;
   };
   std::string own_name(pid_t pid, uint64_t address) const;
+  std::vector<LockWaiter> waiters_of(const Lock& lock) const;  // the longest first
+  std::vector<LockHolder> holders_of(const Lock& lock) const;  // the most frequent first
+  std::string name_of(const LockSummary& row) const;
   LockSummary summary(const Lock& lock, int64_t window_ns, int64_t busy_ns) const;
 
   const CallTree& tree_;

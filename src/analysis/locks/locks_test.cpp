@@ -79,7 +79,7 @@ TEST(Locks, TheHeapsOwnLockIsTheAllocators) {
   Report report = server.report();
   ASSERT_FALSE(report.locks.empty());
   EXPECT_TRUE(report.locks[0].allocator);
-  EXPECT_EQ(report.verdict.kind, "allocator");
+  EXPECT_EQ(report.verdict.kind, VerdictKind::allocator);
 }
 
 TEST(Locks, AConvoyIsHandedOnFasterThanItIsWaitedFor) {
@@ -119,7 +119,7 @@ TEST(Handoffs, AWaitIsFollowedToWhatItsSignallerWaitsFor) {
   }
   Report report = server.report();
   EXPECT_GT(report.vitals.handoff_receive.value_or(0), 0.5);
-  EXPECT_EQ(report.verdict.kind, "downstream");
+  EXPECT_EQ(report.verdict.kind, VerdictKind::downstream);
 }
 
 }  // namespace

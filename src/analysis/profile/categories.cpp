@@ -7,19 +7,10 @@
 #include <unordered_map>
 
 #include "analysis/profile/module_name.h"
+#include "run/run_kind.h"
 
 namespace assay::analysis {
 namespace {
-
-CategoryRole role_of(std::string_view name) {
-  if (name == "allocator") return CategoryRole::allocator;
-  if (name == "spin") return CategoryRole::spin;
-  if (name == "network") return CategoryRole::network;
-  if (name == "collector") return CategoryRole::collector;
-  if (name == "lock") return CategoryRole::lock;
-  if (name == "application") return CategoryRole::application;
-  return CategoryRole::none;
-}
 
 std::string_view last_part(std::string_view path) {
   return path.substr(path.rfind('/') == path.npos ? 0 : path.rfind('/') + 1);
@@ -30,14 +21,17 @@ std::string_view last_part(std::string_view path) {
 Categories::Categories(const RuleSet& rules, NameSets& sets) {
   std::string main(kSubsystem);
   breakdown(main);
-  app_ = add(main, "application", "application", CategoryRole::application);
-  library_ = add(main, "other-libraries", "other libraries", CategoryRole::none);
-  kernel_ = add(main, "kernel-other", "kernel: other", CategoryRole::none);
-  unnamed_ = add(main, "unnamed", "code without names", CategoryRole::none);
-  no_stack_ = add(main, "no-stack", "no stack", CategoryRole::none);
+  auto own = [&](const char* id, const char* name, CategoryRole role = CategoryRole::none) {
+    return add({main, id, name, role, {}});
+  };
+  app_ = own("application", "application", CategoryRole::application);
+  library_ = own("other-libraries", "other libraries");
+  kernel_ = own("kernel-other", "kernel: other");
+  unnamed_ = own("unnamed", "code without names");
+  no_stack_ = own("no-stack", "no stack");
   for (const CategoryRule& rule : rules.categories) {
     size_t at = breakdown(rule.breakdown);
-    CategoryIndex index = add(rule.breakdown, rule.id, rule.name, role_of(rule.role));
+    CategoryIndex index = add({rule.breakdown, rule.id, rule.name, rule.role, rule.suspect});
     breakdowns_[at].candidates.push_back({index, sets.add(rule.names), sets.add(rule.under)});
   }
 }
@@ -48,15 +42,14 @@ size_t Categories::breakdown(const std::string& name) {
   }
   breakdowns_.push_back({name, {}, 0});
   if (breakdowns_.size() > 1) {
-    CategoryIndex rest = add(name, "rest", "everything else", CategoryRole::none);
+    CategoryIndex rest = add({name, "rest", "everything else", CategoryRole::none, {}});
     breakdowns_.back().rest = rest;
   }
   return breakdowns_.size() - 1;
 }
 
-CategoryIndex Categories::add(const std::string& breakdown, std::string id, std::string name,
-                              CategoryRole role) {
-  all_.push_back({breakdown, std::move(id), std::move(name), role});
+CategoryIndex Categories::add(Category category) {
+  all_.push_back(std::move(category));
   return static_cast<CategoryIndex>(all_.size() - 1);
 }
 
@@ -64,7 +57,7 @@ void Categories::place(const CallTree& tree, const StackFeatures& features,
                        const run::Contents& run) {
   std::set<std::string_view> programs;
   for (const model::Process& process : run.processes) programs.insert(last_part(process.exe));
-  bool imported = run.info.backend.starts_with("import");
+  bool imported = run::is_imported(run::run_kind(run));
   application_.assign(tree.functions().size(), 0);
   unclassified_.assign(tree.functions().size(), 1);
   for (FunctionIndex f = 0; f < tree.functions().size(); ++f) {

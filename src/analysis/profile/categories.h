@@ -10,12 +10,13 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "analysis/profile/call_tree.h"
 #include "analysis/interval.h"
+#include "analysis/profile/call_tree.h"
 #include "analysis/profile/profile.h"
 #include "analysis/rules/stack_features.h"
 
@@ -23,15 +24,12 @@ namespace assay::analysis {
 
 inline constexpr std::string_view kSubsystem = "subsystem";
 
-// What verdicts ask of a category.
-enum class CategoryRole : uint8_t { none, allocator, spin, network, collector, application, lock };
-inline constexpr size_t kCategoryRoles = 7;
-
 struct Category {
   std::string breakdown;
   std::string id;
   std::string name;
   CategoryRole role = CategoryRole::none;
+  std::optional<UsualSuspect> suspect;
 };
 
 using CategoryIndex = uint32_t;
@@ -61,8 +59,7 @@ class Categories {
     CategoryIndex rest = 0;
   };
   size_t breakdown(const std::string& name);
-  CategoryIndex add(const std::string& breakdown, std::string id, std::string name,
-                    CategoryRole role);
+  CategoryIndex add(Category category);
   void place_one(size_t breakdown, const CallTree& tree, const StackFeatures& features);
   CategoryIndex unknown_owner(const CallTree& tree, PathIndex path, CategoryIndex above) const;
 

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "analysis/verdict/vitals.h"
 #include "base/units.h"
 
 namespace assay::analysis {
@@ -25,7 +24,7 @@ double ratio(int64_t part, int64_t whole) {
 }
 
 bool holds(const MetricCondition& condition, const Vitals& vitals) {
-  auto value = vital(vitals, condition.metric);
+  const Vitals::Number& value = condition.vital->of(vitals);
   if (!value) return false;
   return (!condition.above || *value > *condition.above) &&
          (!condition.below || *value < *condition.below);
@@ -72,7 +71,7 @@ class Detection {
   void run(const DetectorSets::Row& row, std::vector<Diagnosis>& out) {
     const DetectorRule& rule = *row.rule;
     for (const MetricCondition& condition : rule.when) {
-      if (!holds(condition, in_.report.vitals)) return;
+      if (!holds(condition, in_.vitals)) return;
     }
     using enum DetectorRule::Measure;
     switch (rule.measure) {
@@ -99,6 +98,7 @@ class Detection {
     f.cause = rule.cause;
     f.because = rule.because;
     f.recommendation = rule.recommendation;
+    f.explains = rule.explains;
     f.withholds = rule.withholds;
     return f;
   }
@@ -174,8 +174,8 @@ class Detection {
       sum.add(caller, matched, weight.ns, weight.samples, weight.heaviest);
     }
     Diagnosis f = finding(*row.rule);
-    f.of = "CPU time";
-    f.share = wilson(ratio(sum.ns, in_.report.on_cpu.time_ns), in_.report.on_cpu.effective_samples);
+    f.of = ShareOf::cpu_time;
+    f.share = wilson(ratio(sum.ns, in_.run.on_cpu.time_ns), in_.run.on_cpu.effective_samples);
     double least = row.rule->share > 0 ? row.rule->share : kCpuShare;
     if (sum.count == 0 || !fires(f.share, least)) return;
     show(f, sum, "samples");
@@ -195,7 +195,7 @@ class Detection {
       sum.add(caller, matched, weight.ns, weight.count, weight.heaviest);
     }
     Diagnosis f = finding(*row.rule);
-    f.of = "busy time";
+    f.of = ShareOf::busy_time;
     f.share =
         wilson(std::min(1.0, ratio(sum.ns, in_.serving_busy_ns)), static_cast<double>(sum.count));
     double least = row.rule->share > 0 ? row.rule->share : kWaitShare;
@@ -206,14 +206,11 @@ class Detection {
 
   void by_metric(const DetectorRule& rule, std::vector<Diagnosis>& out) {
     Diagnosis f = finding(rule);
-    double value = std::clamp(*vital(in_.report.vitals, rule.when[0].metric), 0.0, 1.0);
+    double value = std::clamp(*rule.when[0].vital->of(in_.vitals), 0.0, 1.0);
     f.share = {value, value, value};
     for (const MetricCondition& condition : rule.when) {
-      f.evidence.push_back({fmt::format("{} = {:.4g}", condition.metric,
-                                        *vital(in_.report.vitals, condition.metric)),
-                            {},
-                            {},
-                            0});
+      double number = *condition.vital->of(in_.vitals);
+      f.evidence.push_back({fmt::format("{} = {:.4g}", condition.vital->id, number), {}, {}, 0});
     }
     out.push_back(std::move(f));
   }
@@ -221,7 +218,7 @@ class Detection {
   void by_fact(const DetectorRule& rule, std::vector<Diagnosis>& out) {
     bool of_host = rule.fact->key.starts_with("host.");
     std::string key = of_host ? rule.fact->key.substr(5) : rule.fact->key;
-    for (const model::Fact& fact : in_.report.facts) {
+    for (const model::Fact& fact : in_.run.facts) {
       bool scope = of_host ? fact.scope == "host" : serves(fact.scope);
       if (!scope || fact.key != key) continue;
       bool fits = rule.fact->contains.empty()
@@ -239,9 +236,9 @@ class Detection {
 
   // A process that does at least a tenth of the work.
   bool serves(const std::string& scope) const {
-    for (const ProcessTime& process : in_.report.processes) {
+    for (const ProcessTime& process : in_.run.processes) {
       if (scope != fmt::format("process {}", process.process.id.value)) continue;
-      return process.time.running_ns() * 10 >= in_.report.thread_time.running_ns();
+      return process.time.running_ns() * 10 >= in_.run.thread_time.running_ns();
     }
     return false;
   }
@@ -267,9 +264,9 @@ class Detection {
                      [](const Matches* a, const Matches* b) { return a->ns > b->ns; });
     for (size_t i = 0; i < std::min(kHotFunctions, order.size()); ++i) {
       Diagnosis f = finding(rule);
-      f.of = "CPU time";
-      f.share = wilson(ratio(order[i]->ns, in_.report.on_cpu.time_ns),
-                       in_.report.on_cpu.effective_samples);
+      f.of = ShareOf::cpu_time;
+      f.share =
+          wilson(ratio(order[i]->ns, in_.run.on_cpu.time_ns), in_.run.on_cpu.effective_samples);
       if (!fires(f.share, rule.share > 0 ? rule.share : kCpuShare)) return;
       show(f, *order[i], "samples");
       f.title =
@@ -280,14 +277,14 @@ class Detection {
 
   void by_lock(const DetectorRule& rule, std::vector<Diagnosis>& out) {
     size_t found = 0;
-    for (const LockSummary& lock : in_.report.locks) {
-      bool shape = rule.lock_shape.empty() || rule.lock_shape == lock_shape_id(lock.shape);
+    for (const LockSummary& lock : in_.run.locks) {
+      bool shape = !rule.lock_shape || *rule.lock_shape == lock.shape;
       double least = rule.share > 0 ? rule.share : kWaitShare;
       if (!shape || lock.allocator || lock.busy_share < least || lock.shape == LockShape::brief)
         continue;
       if (++found > kLocksFound) return;
       Diagnosis f = finding(rule);
-      f.of = "busy time";
+      f.of = ShareOf::busy_time;
       f.title = fmt::format("{}: {}", rule.title, lock.name);
       f.share = wilson(std::min(1.0, lock.busy_share), static_cast<double>(lock.waits));
       for (const LockWaiter& waiter : lock.waiters) {

@@ -3,9 +3,9 @@
 // A CPU finding is the time of the stacks that hold the rule's functions, each sample once;
 // findings overlap one another. A waiting finding is blocked time of the serving pools, never idle.
 // A finding needs its share above the rule's threshold and the lower end of its interval above two
-// thirds of it. In: rules, the passes' sums and a Report with its vitals. Out: findings without
-// their gains (gain.h). `rules`, `tree`, `features` and `categories` must outlive it. Failures:
-// none.
+// thirds of it. In: rules, the passes' sums, what was measured and its vitals. Out: findings
+// without their gains (gain.h). `rules`, `tree`, `features` and `categories` must outlive it.
+// Failures: none.
 #pragma once
 
 #include <string>
@@ -32,7 +32,8 @@ class DetectorSets {
 };
 
 struct DetectorInput {
-  const Report& report;
+  const Measured& run;
+  const Vitals& vitals;
   const CallTree& tree;
   const StackFeatures& features;
   const Categories& categories;
@@ -44,11 +45,9 @@ struct DetectorInput {
 
 std::vector<Diagnosis> detect(const DetectorSets& detectors, const DetectorInput& input);
 
-// What people usually suspect and the numbers clear.
-std::vector<NotBottleneck> cleared(const Report& report);
-
-// Answers to --suspect; fails on a pattern that is no regular expression.
+// Answers to --suspect, by what the verdict says is the limit; fails on a pattern that is no
+// regular expression.
 Result<std::vector<SuspectAnswer>> answer_suspects(const std::vector<std::string>& patterns,
-                                                   const DetectorInput& input);
+                                                   const DetectorInput& input, VerdictKind verdict);
 
 }  // namespace assay::analysis

@@ -16,7 +16,7 @@ namespace {
 using model::SeriesScope;
 
 bool fired(const Report& report, const std::string& id) {
-  for (const Diagnosis& finding : report.findings) {
+  for (const Finding& finding : report.findings) {
     if (finding.id == id) return true;
   }
   return false;
@@ -195,7 +195,7 @@ TEST_P(EveryDetector, FiresOnItsExample) {
   ASSERT_TRUE(has_case) << "a detector needs an example in its file or a setup here";
   Report report = server_with(one, one.example, 4, true).report();
   EXPECT_TRUE(fired(report, one.id));
-  for (const Diagnosis& finding : report.findings) {
+  for (const Finding& finding : report.findings) {
     if (finding.id != one.id) continue;
     EXPECT_FALSE(finding.title.empty());
     EXPECT_FALSE(finding.because.empty());
@@ -252,11 +252,11 @@ TEST(Detect, CauseNamesTheProgramsOwnFunction) {
     server.thread("w" + std::to_string(i), "w-*",
                   {runs(kCompute, 6), runs(kMalloc, 3), waits(kTakeWork, 0.5)});
   Report report = server.report();
-  for (const Diagnosis& finding : report.findings) {
+  for (const Finding& finding : report.findings) {
     if (finding.id == "malloc-cost") {
       EXPECT_EQ(finding.where.symbol, "handle");
       EXPECT_EQ(finding.where.file, "/src/server.cpp");
-      EXPECT_GT(finding.gain_upper_bound.value_or(0), 0.3);
+      EXPECT_GT(finding.gain.upper_bound.value_or(0), 0.3);
     }
   }
   EXPECT_TRUE(fired(report, "malloc-cost"));
@@ -270,16 +270,16 @@ TEST(Gain, WhatIsNotOnTheBottleneckBringsNothing) {
                    waits(kTakeWork, 1)});
   }
   Report report = server.report();
-  ASSERT_EQ(report.verdict.kind, "lock");
+  ASSERT_EQ(report.verdict.kind, VerdictKind::lock);
   bool saw_zero = false, saw_gain = false;
-  for (const Diagnosis& finding : report.findings) {
+  for (const Finding& finding : report.findings) {
     if (finding.id == "malloc-cost") {
-      saw_zero = finding.gain_upper_bound == 0.0;
-      EXPECT_THAT(finding.gain_text, testing::HasSubstr("cannot raise throughput"));
+      saw_zero = finding.gain.upper_bound == 0.0;
+      EXPECT_THAT(finding.gain.text, testing::HasSubstr("cannot raise throughput"));
     }
     if (finding.id == "contended-lock" || finding.id == "lock-convoy") {
-      saw_gain = finding.gain_upper_bound.value_or(0) > 0.5;
-      EXPECT_THAT(finding.gain_text, testing::HasSubstr("upper bound"));
+      saw_gain = finding.gain.upper_bound.value_or(0) > 0.5;
+      EXPECT_THAT(finding.gain.text, testing::HasSubstr("upper bound"));
     }
   }
   EXPECT_TRUE(saw_zero);
@@ -293,10 +293,10 @@ TEST(Gain, IsCappedByTheNextResource) {
     server.thread("w" + std::to_string(i), "w-*", {runs(kCompute, 4), waits(kTakeLock, 6, 0x1000)});
   }
   Report report = server.report();
-  ASSERT_EQ(report.verdict.kind, "lock");
-  for (const Diagnosis& finding : report.findings) {
-    if (finding.gain_upper_bound) {
-      EXPECT_LE(*finding.gain_upper_bound, 1 / *report.vitals.utilisation - 1 + 1e-9);
+  ASSERT_EQ(report.verdict.kind, VerdictKind::lock);
+  for (const Finding& finding : report.findings) {
+    if (finding.gain.upper_bound) {
+      EXPECT_LE(*finding.gain.upper_bound, 1 / *report.vitals.utilisation - 1 + 1e-9);
     }
   }
 }
@@ -339,7 +339,7 @@ TEST(Source, LinesAroundTheFindingComeFromTheCaller) {
   };
   Report report = server.report(options);
   ASSERT_TRUE(fired(report, "hot-function"));
-  for (const Diagnosis& finding : report.findings) {
+  for (const Finding& finding : report.findings) {
     if (finding.id != "hot-function") continue;
     EXPECT_EQ(finding.evidence[0].source.size(), 5u);
   }

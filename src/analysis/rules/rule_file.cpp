@@ -19,8 +19,10 @@
 #include <toml++/toml.h>
 // clang-format on
 
+#include <fmt/format.h>
+
+#include "analysis/kind_table.h"
 #include "analysis/rules/rule_set.h"
-#include "analysis/verdict/vitals.h"
 
 namespace assay::analysis {
 namespace {
@@ -92,15 +94,23 @@ class RuleTable {
   std::vector<BlockKind> kinds(const char* key) {
     std::vector<BlockKind> list;
     for (const std::string& name : texts(key)) {
-      int kind = 0;
-      while (kind < kBlockKindCount && block_kind_id(static_cast<BlockKind>(kind)) != name) ++kind;
-      if (kind == kBlockKindCount) {
+      auto kind = block_kind_of(name);
+      if (!kind) {
         wrong(table_.get(key), std::string(key) + ": there is no kind of wait named " + name);
         return list;
       }
-      list.push_back(static_cast<BlockKind>(kind));
+      list.push_back(*kind);
     }
     return list;
+  }
+  // One of the names that `find` knows; absent where the key is.
+  template <class Find>
+  auto named(const char* key, const char* what, Find&& find) -> decltype(find(std::string_view())) {
+    std::string name = text(key);
+    if (name.empty()) return {};
+    auto kind = find(std::string_view(name));
+    if (!kind) wrong(table_.get(key), fmt::format("there is no {} named {}", what, name));
+    return kind;
   }
   NameSet names(const char* functions, const char* modules) {
     return {texts(functions), texts(modules)};
@@ -137,13 +147,18 @@ class RuleTable {
 };
 
 void read_category(RuleTable rule, const std::string& breakdown, RuleSet& set) {
-  rule.only(std::array<std::string_view, 7>{"id", "name", "role", "functions", "modules", "under",
-                                            "under_modules"});
+  rule.only(std::array<std::string_view, 8>{"id", "name", "role", "suspect", "functions", "modules",
+                                            "under", "under_modules"});
   CategoryRule category;
   category.breakdown = breakdown;
   category.id = rule.needed("id");
   category.name = rule.needed("name");
-  category.role = rule.text("role");
+  category.role =
+      rule.named("role", "role",
+                 [](std::string_view id) { return kind_with_id(kCategoryRoleRows, id); })
+          .value_or(CategoryRole::none);
+  category.suspect = rule.named(
+      "suspect", "suspect", [](std::string_view id) { return kind_with_id(kUsualSuspects, id); });
   category.names = rule.names("functions", "modules");
   category.under = rule.names("under", "under_modules");
   category.origin = rule.origin();
@@ -180,10 +195,11 @@ void read_conditions(RuleTable& rule, std::string_view file, RuleSet& set, Detec
       }
       RuleTable condition(*table, file, set);
       condition.only(std::array<std::string_view, 3>{"metric", "above", "below"});
-      MetricCondition metric{condition.needed("metric"), condition.number("above"),
+      std::string name = condition.needed("metric");
+      MetricCondition metric{find_vital(name), condition.number("above"),
                              condition.number("below")};
-      if (!condition.failed() && !is_vital(metric.metric)) {
-        condition.wrong(nullptr, "there is no metric named " + metric.metric);
+      if (!condition.failed() && !metric.vital) {
+        condition.wrong(nullptr, "there is no metric named " + name);
       }
       if (!metric.above && !metric.below && !condition.failed()) {
         condition.wrong(nullptr, "when needs above or below");
@@ -217,15 +233,19 @@ bool read_measure(RuleTable& rule, DetectorRule& out) {
 }
 
 void read_detector(RuleTable rule, std::string_view file, RuleSet& set) {
-  rule.only(std::array<std::string_view, 21>{
-      "id",        "group",   "title", "cause",         "because",   "recommendation",  "measure",
-      "functions", "modules", "under", "under_modules", "leaf_only", "waits",           "share",
-      "when",      "fact",    "shape", "withholds",     "example",   "counter_example", "note"});
+  rule.only(std::array<std::string_view, 22>{
+      "id",      "group",           "title",   "cause",   "because",       "recommendation",
+      "measure", "functions",       "modules", "under",   "under_modules", "leaf_only",
+      "waits",   "share",           "when",    "fact",    "shape",         "withholds",
+      "example", "counter_example", "note",    "explains"});
   DetectorRule out;
   out.id = rule.needed("id");
   out.group = rule.text("group");
   out.title = rule.needed("title");
-  out.cause = rule.needed("cause");
+  rule.needed("cause");
+  out.cause =
+      rule.named("cause", "cause", [](std::string_view id) { return kind_with_id(kCauses, id); })
+          .value_or(Cause::on_cpu);
   out.because = rule.needed("because");
   out.recommendation = rule.needed("recommendation");
   read_measure(rule, out);
@@ -234,7 +254,9 @@ void read_detector(RuleTable rule, std::string_view file, RuleSet& set) {
   out.leaf_only = rule.flag("leaf_only");
   out.kinds = rule.kinds("waits");
   out.share = rule.number("share").value_or(0);
-  out.lock_shape = rule.text("shape");
+  out.lock_shape = rule.named("shape", "shape",
+                              [](std::string_view id) { return kind_with_id(kLockShapes, id); });
+  out.explains = rule.named("explains", "verdict", verdict_kind_of);
   out.withholds = rule.flag("withholds");
   out.example = rule.texts("example");
   out.counter_example = rule.texts("counter_example");

@@ -11,7 +11,13 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/time/wait_kind.h"
+#include "analysis/locks/lock_shape.h"
+#include "analysis/profile/category_role.h"
+#include "analysis/rules/cause.h"
+#include "analysis/time/block_kind.h"
+#include "analysis/verdict/usual_suspect.h"
+#include "analysis/verdict/verdict_kind.h"
+#include "analysis/verdict/vital.h"
 
 namespace assay::analysis {
 
@@ -31,7 +37,8 @@ struct CategoryRule {
   std::string breakdown;  // "subsystem" holds every sample; others are views of a part
   std::string id;
   std::string name;
-  std::string role;  // what verdicts know it as: "allocator", "spin", "network", …; may be empty
+  CategoryRole role = CategoryRole::none;  // what verdicts know it as
+  std::optional<UsualSuspect> suspect;     // what a report that clears it calls it
   NameSet names;
   NameSet under;
   RuleOrigin origin;
@@ -47,9 +54,9 @@ struct IdleRule {
   RuleOrigin origin;
 };
 
-// One number the run must have; see vitals.h for the names.
+// One number the run must have.
 struct MetricCondition {
-  std::string metric;
+  const VitalRow* vital = nullptr;
   std::optional<double> above;
   std::optional<double> below;
 };
@@ -64,7 +71,7 @@ struct DetectorRule {
   std::string id;
   std::string group;
   std::string title;
-  std::string cause;  // "on-CPU", "contention", "waiting", "build", "host"
+  Cause cause = Cause::on_cpu;
   std::string because;
   std::string recommendation;
   Measure measure = Measure::cpu;
@@ -75,7 +82,8 @@ struct DetectorRule {
   double share = 0;              // the least that fires; 0: the usual (3 % CPU, 5 % of busy time)
   std::vector<MetricCondition> when;
   std::optional<FactCondition> fact;
-  std::string lock_shape;                    // for lock: "contention", "convoy", "" any
+  std::optional<LockShape> lock_shape;       // for lock; absent: any
+  std::optional<VerdictKind> explains;       // it is the cause of such a verdict
   bool withholds = false;                    // the run cannot carry a verdict
   std::vector<std::string> example;          // a stack that it is about, root first
   std::vector<std::string> counter_example;  // one that it is not about

@@ -4,6 +4,7 @@
 // only.
 #pragma once
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,11 @@
 #include "analysis/testing/fake_run.h"
 
 namespace assay::analysis {
+
+// Failed expectations say the kind's name.
+inline void PrintTo(VerdictKind kind, std::ostream* out) {
+  *out << verdict_kind_id(kind);
+}
 
 struct Step {
   std::vector<std::string> stack;  // root first
@@ -106,7 +112,7 @@ class FakeServer {
   }
 
   Report report(const Options& options = {}) const { return analyse(run_, options).value(); }
-  std::string kind() const { return report().verdict.kind; }
+  VerdictKind kind() const { return report().verdict.kind; }
 
  private:
   void wait(model::ThreadId id, model::StackId stack, const Step& step, TimeNs at, int64_t ns) {

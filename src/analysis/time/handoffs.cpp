@@ -25,27 +25,26 @@ void Handoffs::add(const model::Wait& wait, BlockKind kind, bool idle, const Pla
   }
 }
 
-void Handoffs::finish(const std::vector<int64_t>& group_wall_ns, Vitals& v) const {
-  auto give = [](Vitals::Number& to, int64_t ns) { to = to.value_or(0) + static_cast<double>(ns); };
+HandedOver Handoffs::finish(const std::vector<int64_t>& group_wall_ns) const {
+  HandedOver handed;
+  auto give = [](std::optional<int64_t>& to, int64_t ns) { to = to.value_or(0) + ns; };
   for (size_t i = 0; i < groups_.size() && i < group_wall_ns.size(); ++i) {
     const Group& group = groups_[i];
     if (group.waited_for_ns == 0 || group_wall_ns[i] <= 0) continue;
-    auto share = [&](std::initializer_list<BlockKind> kinds) {
+    auto mostly = [&](VerdictKind verdict) {
       int64_t sum = 0;
-      for (BlockKind kind : kinds) sum += group.by_kind[static_cast<size_t>(kind)];
-      return static_cast<double>(sum) / static_cast<double>(group_wall_ns[i]);
+      for (const BlockKindRow& row : block_kinds()) {
+        if (row.verdict == verdict) sum += group.by_kind[static_cast<size_t>(row.kind)];
+      }
+      return static_cast<double>(sum) / static_cast<double>(group_wall_ns[i]) >= kMostOfItsTime;
     };
-    using enum BlockKind;
-    if (share({network_receive, poll, pipe}) >= kMostOfItsTime) {
-      give(v.handoff_receive, group.waited_for_ns);
-    } else if (share({disk}) >= kMostOfItsTime) {
-      give(v.handoff_disk, group.waited_for_ns);
-    } else if (share({timer}) >= kMostOfItsTime) {
-      give(v.handoff_timer, group.waited_for_ns);
-    } else if (share({lock}) >= kMostOfItsTime) {
-      give(v.handoff_lock, group.waited_for_ns);
+    if (mostly(VerdictKind::downstream)) {
+      give(handed.receive_ns, group.waited_for_ns);
+    } else if (mostly(VerdictKind::disk)) {
+      give(handed.disk_ns, group.waited_for_ns);
     }
   }
+  return handed;
 }
 
 }  // namespace assay::analysis

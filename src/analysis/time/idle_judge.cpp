@@ -7,6 +7,7 @@
 
 #include "analysis/interval.h"
 #include "model/wait_pieces.h"
+#include "run/run_kind.h"
 
 namespace assay::analysis {
 namespace {
@@ -85,12 +86,6 @@ bool is_waiting_call(const Function& function) {
 
 }  // namespace
 
-bool can_be_idle(BlockKind kind) {
-  using enum BlockKind;
-  return kind == poll || kind == condition || kind == futex || kind == network_receive ||
-         kind == timer || kind == pipe || kind == child || kind == other;
-}
-
 IdleRules::IdleRules(const RuleSet& rules, NameSets& sets) {
   for (bool busy : {true, false}) {
     for (const IdleRule& rule : rules.idle) {
@@ -104,7 +99,7 @@ IdleJudge::IdleJudge(const CallTree& tree, const StackFeatures& features, const 
     : tree_(tree),
       features_(features),
       rules_(rules),
-      imported_(run.info.backend.starts_with("import")) {
+      imported_(run::is_imported(run::run_kind(run))) {
   std::map<std::pair<uint32_t, std::string>, uint32_t> known;
   for (const model::Thread& thread : run.threads) {
     const std::string& pool = thread.pool.empty() ? thread.name : thread.pool;
@@ -190,7 +185,7 @@ void IdleJudge::observe_sample(const model::Sample& sample) {
 // Of waits of no known kind only those that the kernel tells of (for a signal, at a terminal): a
 // profile's stack that says nothing of its wait may be any, a lock's above all.
 bool IdleJudge::is_candidate(const model::Wait& wait, BlockKind kind) const {
-  if (kind != BlockKind::other) return can_be_idle(kind);
+  if (kind != BlockKind::other) return describe(kind).can_be_idle;
   const Function* leaf = tree_.leaf_of(wait.stack);
   return wait.syscall != model::kNoSyscall || (leaf && leaf->kind == CodeKind::kernel);
 }
@@ -290,7 +285,7 @@ IdleJudge::Known IdleJudge::by_rules(PathIndex path, BlockKind kind) const {
   for (const IdleRules::Row& row : rules_.rows) {
     if (!features_.path_has(path, row.set)) continue;
     const std::vector<BlockKind>& kinds = row.rule->kinds;
-    bool fits = kinds.empty() ? can_be_idle(kind)
+    bool fits = kinds.empty() ? describe(kind).can_be_idle
                               : std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
     if (!fits) continue;
     if (row.rule->busy) return known_[slot] = Known::busy;

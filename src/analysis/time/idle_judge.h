@@ -19,9 +19,6 @@
 
 namespace assay::analysis {
 
-// Could this kind of wait be one for work at all?
-bool can_be_idle(BlockKind kind);
-
 // The idle rules with their name sets' numbers.
 struct IdleRules {
   struct Row {

@@ -86,28 +86,6 @@ BlockKind told_apart(BlockKind kind, BlockKind user) {
 
 }  // namespace
 
-std::string_view block_kind_id(BlockKind kind) {
-  static constexpr std::array<std::string_view, kBlockKindCount> kIds{
-      "lock", "condition",  "futex", "network_receive", "network_send", "disk",   "timer",
-      "poll", "page_fault", "pipe",  "child",           "other",        "unknown"};
-  return kIds[static_cast<size_t>(kind) % kIds.size()];
-}
-
-std::string_view block_kind_name(BlockKind kind) {
-  switch (kind) {
-    case BlockKind::network_receive:
-      return "net receive";
-    case BlockKind::network_send:
-      return "net send";
-    case BlockKind::page_fault:
-      return "page fault";
-    case BlockKind::child:
-      return "child process";
-    default:
-      return block_kind_id(kind);
-  }
-}
-
 std::string_view normal_name(std::string_view name) {
   while (true) {
     if (name.starts_with('_')) {

@@ -11,29 +11,10 @@
 #include <span>
 #include <string_view>
 
+#include "analysis/time/block_kind.h"
 #include "model/sample.h"
 
 namespace assay::analysis {
-
-enum class BlockKind : uint8_t {
-  lock,             // a mutex, rwlock or file lock held by another
-  condition,        // a condition variable, semaphore, barrier or join
-  futex,            // a futex of unknown use
-  network_receive,  // data or a connection from a socket
-  network_send,     // room in a socket's send buffer
-  disk,
-  timer,  // a sleep of chosen length
-  poll,   // epoll, poll, select, io_uring: any of several events
-  page_fault,
-  pipe,
-  child,    // another process's end
-  other,    // known, but none of these
-  unknown,  // no evidence
-};
-inline constexpr int kBlockKindCount = 13;
-
-std::string_view block_kind_id(BlockKind kind);    // "network_receive": for programs
-std::string_view block_kind_name(BlockKind kind);  // "net receive": for people
 
 // What a stack alone says. `unknown` where it says nothing.
 struct StackEvidence {

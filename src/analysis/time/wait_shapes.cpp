@@ -43,19 +43,21 @@ void WaitShapes::add(const model::Wait& wait, BlockKind kind, const PlacedWait& 
   last = {pieces.whole().end_ns, path, true};
 }
 
-void WaitShapes::finish(Vitals& v) const {
+WaitShapeShares WaitShapes::finish() const {
+  WaitShapeShares shares;
   auto share = [](uint64_t part, uint64_t whole) -> std::optional<double> {
     if (whole < kEnough) return {};
     return static_cast<double>(part) / static_cast<double>(whole);
   };
-  v.empty_polls = share(empty_polls_, polls_);
-  v.empty_wakeups = share(empty_conditions_, conditions_);
+  shares.empty_polls = share(empty_polls_, polls_);
+  shares.empty_wakeups = share(empty_conditions_, conditions_);
   if (socket_waits_ >= 20) {
-    v.delayed_ack = static_cast<double>(delayed_) / static_cast<double>(socket_waits_);
+    shares.delayed_ack = static_cast<double>(delayed_) / static_cast<double>(socket_waits_);
   }
   if (runqueue_ns_ > 0) {
-    v.preempted = static_cast<double>(preempted_ns_) / static_cast<double>(runqueue_ns_);
+    shares.preempted = static_cast<double>(preempted_ns_) / static_cast<double>(runqueue_ns_);
   }
+  return shares;
 }
 
 }  // namespace assay::analysis

@@ -1,21 +1,29 @@
 // WaitShapes: patterns in the order and length of waits that no single wait shows.
 //
-// In: every wait of a thread in time order. Out: shares for Vitals. Failures: none.
+// In: every wait of a thread in time order. Out: WaitShapeShares. Failures: none.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "analysis/profile/call_tree.h"
-#include "analysis/report.h"
+#include "analysis/time/thread_time.h"
 
 namespace assay::analysis {
+
+// Each absent where too few waits tell it.
+struct WaitShapeShares {
+  std::optional<double> empty_polls, empty_wakeups;  // asleep again at once, at the same place
+  std::optional<double> delayed_ack;  // of waits on sockets: as long as a delayed acknowledgement
+  std::optional<double> preempted;    // of the run-queue time: taken away, not yet given
+};
 
 class WaitShapes {
  public:
   WaitShapes(const CallTree& tree, size_t threads);
   void add(const model::Wait& wait, BlockKind kind, const PlacedWait& placed);
-  void finish(Vitals& vitals) const;
+  WaitShapeShares finish() const;
 
  private:
   struct Last {

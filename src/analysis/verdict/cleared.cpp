@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "analysis/rules/detect.h"
 #include "analysis/verdict/verdict.h"
 #include "base/units.h"
 
@@ -13,31 +12,7 @@ namespace {
 constexpr double kSmall = 0.05;  // the interval's upper end must be below
 constexpr uint64_t kEnoughSamples = 100;
 
-struct Suspect {
-  const char* what;
-  std::initializer_list<const char*> categories;  // ids of the subsystem breakdown
-};
-
-const Suspect kCpuSuspects[]{
-    {"memory allocation",
-     {"malloc", "malloc-modules", "go-malloc", "kernel-page-faults", "kernel-memory-maps"}},
-    {"maps and hash tables", {"hash-tables"}},
-    {"serialisation (protobuf, JSON)", {"protobuf", "protobuf-module", "json"}},
-    {"strings", {"strings", "string-scan"}},
-    {"logging", {"logging"}},
-    {"system calls and the kernel's network",
-     {"kernel-network", "kernel-epoll", "kernel-entry", "kernel-futex", "kernel-files",
-      "kernel-block"}},
-    {"lock operations on the CPU",
-     {"mutexes", "rwlocks", "spinlocks", "conditions", "debug-locks"}},
-    {"TLS", {"tls", "tls-modules"}},
-    {"compression", {"compression", "compression-modules"}},
-    {"the gRPC completion queue", {"grpc-completion-queue"}},
-    {"garbage collection", {"go-gc", "jvm-gc", "python-gc", "v8-gc"}},
-};
-
-void clear_waits(const Report& report, std::vector<NotBottleneck>& list) {
-  const Vitals& v = report.vitals;
+void clear_waits(const Vitals& v, std::vector<NotBottleneck>& list) {
   struct Row {
     const char* what;
     std::optional<double> share;
@@ -52,29 +27,36 @@ void clear_waits(const Report& report, std::vector<NotBottleneck>& list) {
   }
 }
 
+// Of CPU time: what the categories of a suspect own.
+double share_of(const Measured& run, UsualSuspect suspect) {
+  double share = 0;
+  for (const CategoryShare& row : run.categories) {
+    bool belongs = row.category.breakdown == kSubsystem && row.category.suspect == suspect;
+    if (belongs) share += row.share.share;
+  }
+  return share;
+}
+
 }  // namespace
 
-std::vector<NotBottleneck> cleared(const Report& report) {
+std::vector<NotBottleneck> cleared(const Basis& basis, VerdictKind verdict) {
   std::vector<NotBottleneck> list;
-  const std::string& kind = report.verdict.kind;
-  if (kind == "withheld") return list;
-  clear_waits(report, list);
-  if (report.on_cpu.samples < kEnoughSamples) return list;
-  for (const Suspect& suspect : kCpuSuspects) {
-    double share = 0;
-    for (const CategoryShare& row : report.categories) {
-      if (row.category.breakdown != kSubsystem) continue;
-      for (const char* id : suspect.categories) {
-        if (row.category.id == id) share += row.share.share;
-      }
-    }
-    Estimate e = wilson(std::min(1.0, share), report.on_cpu.effective_samples);
+  if (verdict == VerdictKind::withheld) return list;
+  clear_waits(basis.vitals, list);
+  const OnCpuProfile& on_cpu = basis.run.on_cpu;
+  if (on_cpu.samples < kEnoughSamples) return list;
+  Limit limit = describe(verdict).limit;
+  bool cpu_is_no_limit = limit == Limit::waiting || limit == Limit::load;
+  for (const UsualSuspectRow& suspect : kUsualSuspects) {
+    double share = share_of(basis.run, suspect.kind);
+    Estimate e = wilson(std::min(1.0, share), on_cpu.effective_samples);
     std::string figure = fmt::format("{} of CPU time ({:.1f}–{:.1f} %)", format_percent(e.share),
                                      e.low * 100, e.high * 100);
+    std::string what(suspect.name);
     if (e.high < kSmall && share > 0) {
-      list.push_back({suspect.what, figure, share});
-    } else if (share >= kSmall && !is_cpu_kind(kind) && kind != "mixed") {
-      list.push_back({suspect.what, figure + ", but the CPU is not what limits throughput", share});
+      list.push_back({what, figure, share});
+    } else if (share >= kSmall && cpu_is_no_limit) {
+      list.push_back({what, figure + ", but the CPU is not what limits throughput", share});
     }
   }
   return list;

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "analysis/verdict/verdict.h"
 #include "base/units.h"
 
 namespace assay::analysis {
@@ -19,23 +18,17 @@ double amdahl(double f) {
 }
 
 // What the next resource allows when the present limit is gone.
-double next_limit(const Report& report) {
-  const Vitals& v = report.vitals;
-  if (report.verdict.kind == "serial-stage") {
+double next_limit(const Vitals& v, VerdictKind verdict) {
+  if (verdict == VerdictKind::serial_stage) {
     double next = std::max(v.serial_next.value_or(0), v.utilisation.value_or(0));
     return next > 0 ? 1 / next - 1 : kMost;
   }
-  if (is_waiting_kind(report.verdict.kind)) {
+  if (describe(verdict).limit == Limit::waiting) {
     double used = std::max(v.utilisation.value_or(0), 0.05);
     return std::max(0.0, 1 / used - 1);
   }
   return kMost;
 }
-
-struct Gain {
-  std::optional<double> bound;
-  std::string text;
-};
 
 Gain none(std::string why) {
   return {0.0, fmt::format("none: optimising this cannot raise throughput, {}", why)};
@@ -45,11 +38,6 @@ Gain at_most(double bound, std::string_view remark) {
   bound = std::min(bound, kMost);
   if (bound < 0.005) return none("the next resource is the limit already");
   return {bound, fmt::format("at most +{:.0f} % throughput (upper bound{})", bound * 100, remark)};
-}
-
-// The findings that say why threads wait for a CPU.
-bool keeps_from_cpus(const Diagnosis& f) {
-  return f.id == "noisy-neighbour" || f.id == "confined-to-few-cpus";
 }
 
 // With all the CPUs but the generator's the target's threads would, at best, no longer queue; they
@@ -62,66 +50,78 @@ Gain gain_of_cpus(const Vitals& v) {
   return at_most(std::min(queued, most), "; were the CPUs its own");
 }
 
-Gain gain_of(const Report& report, const Diagnosis& f) {
-  const std::string& kind = report.verdict.kind;
-  const Vitals& v = report.vitals;
-  if (f.cause == "memory") return {std::nullopt, "memory: no bound on throughput follows from it"};
+// In a closed loop a shorter answer is the next request sooner: X = N / R.
+Gain gain_of_shorter_answers(const Vitals& v, const Diagnosis& f) {
+  double latency_us = v.latency_ms.value_or(0) * 1000;
+  double cpu_us = v.cpu_us_per_request.value_or(0);
+  if (f.of != ShareOf::cpu_time || latency_us <= 0)
+    return none("more requests at once would; this lowers latency");
+  double f_of_latency = std::min(0.9, f.share.share * cpu_us / latency_us);
+  return at_most(amdahl(f_of_latency), "; by shorter answers at the same concurrency");
+}
+
+Gain gain_of_cpu_time(const Vitals& v, VerdictKind verdict, const Diagnosis& f) {
+  if (f.of != ShareOf::cpu_time) return none("it is not on the bottleneck, which is the CPU");
+  double share = f.share.share;
+  if (verdict == VerdictKind::serial_stage && v.serial_on.value_or(0) > 0) {
+    share = std::min(1.0, share * v.cpus_used.value_or(0) / *v.serial_on);
+  }
+  double bound = amdahl(share), next = next_limit(v, verdict);
+  std::string_view remark = bound > next ? "; then the next resource is the limit"
+                            : verdict == VerdictKind::scheduler ? "; with as few CPUs as it gets"
+                                                                : "";
+  return at_most(std::min(bound, next), remark);
+}
+
+Gain gain_of_waiting(const Vitals& v, VerdictKind verdict, const Diagnosis& f) {
+  if (f.of != ShareOf::busy_time)
+    return none("it is not on the bottleneck; it lowers the CPU used per request");
+  double bound = amdahl(f.share.share), next = next_limit(v, verdict);
+  return at_most(std::min(bound, next), bound > next ? "; then the CPUs are the limit" : "");
+}
+
+Gain gain_of(const Vitals& v, VerdictKind verdict, const Diagnosis& f) {
+  if (f.cause == Cause::memory)
+    return {std::nullopt, "memory: no bound on throughput follows from it"};
   if (f.withholds) return {std::nullopt, "unknown: it makes the other numbers unreliable"};
-  if (kind == "withheld") return {std::nullopt, "unknown while the verdict is withheld"};
-  if (kind == "scheduler" && keeps_from_cpus(f)) return gain_of_cpus(v);
-  bool on_cpu = f.of == "CPU time", waiting = f.of == "busy time";
-  if (f.of.empty()) return {std::nullopt, "cannot be computed from this run"};
-  if (kind == "mixed") {
-    return {std::nullopt, "cannot be bounded: no single resource limits throughput"};
+  if (verdict == VerdictKind::withheld)
+    return {std::nullopt, "unknown while the verdict is withheld"};
+  if (verdict == VerdictKind::scheduler && f.explains == verdict) return gain_of_cpus(v);
+  if (f.of == ShareOf::nothing) return {std::nullopt, "cannot be computed from this run"};
+  if (verdict == VerdictKind::concurrency_limited) return gain_of_shorter_answers(v, f);
+  switch (describe(verdict).limit) {
+    case Limit::none:
+      return {std::nullopt, "cannot be bounded: no single resource limits throughput"};
+    case Limit::load:
+      return none("the server waits for requests; it can lower latency and cost");
+    case Limit::cpu:
+      return gain_of_cpu_time(v, verdict, f);
+    case Limit::waiting:
+      return gain_of_waiting(v, verdict, f);
   }
-  if (kind == "underloaded")
-    return none("the server waits for requests; it can lower latency and cost");
-  if (kind == "concurrency-limited") {
-    // In a closed loop a shorter answer is the next request sooner: X = N / R.
-    double latency_us = v.latency_ms.value_or(0) * 1000;
-    double cpu_us = v.cpu_us_per_request.value_or(0);
-    if (!on_cpu || latency_us <= 0) return none("more requests at once would; this lowers latency");
-    double f_of_latency = std::min(0.9, f.share.share * cpu_us / latency_us);
-    return at_most(amdahl(f_of_latency), "; by shorter answers at the same concurrency");
-  }
-  if (is_cpu_kind(kind)) {
-    if (!on_cpu) return none("it is not on the bottleneck, which is the CPU");
-    double share = f.share.share;
-    if (kind == "serial-stage" && v.serial_on.value_or(0) > 0) {
-      share = std::min(1.0, share * v.cpus_used.value_or(0) / *v.serial_on);
-    }
-    double bound = amdahl(share), next = next_limit(report);
-    std::string_view remark = bound > next          ? "; then the next resource is the limit"
-                              : kind == "scheduler" ? "; with as few CPUs as it gets"
-                                                    : "";
-    return at_most(std::min(bound, next), remark);
-  }
-  if (is_waiting_kind(kind)) {
-    if (!waiting) return none("it is not on the bottleneck; it lowers the CPU used per request");
-    double bound = amdahl(f.share.share), next = next_limit(report);
-    return at_most(std::min(bound, next), bound > next ? "; then the CPUs are the limit" : "");
-  }
-  return {std::nullopt, ""};
+  return {};
 }
 
 }  // namespace
 
-void add_gains(Report& report) {
-  for (Diagnosis& finding : report.findings) {
-    Gain gain = gain_of(report, finding);
-    finding.gain_upper_bound = gain.bound;
-    finding.gain_text = std::move(gain.text);
-  }
+std::vector<Gain> gains_of(const Vitals& vitals, VerdictKind verdict,
+                           const std::vector<Diagnosis>& findings) {
+  std::vector<Gain> gains;
+  for (const Diagnosis& finding : findings) gains.push_back(gain_of(vitals, verdict, finding));
+  return gains;
 }
 
-void sort_findings(Report& report) {
-  std::stable_sort(
-      report.findings.begin(), report.findings.end(), [](const Diagnosis& a, const Diagnosis& b) {
-        auto key = [](const Diagnosis& f) {
-          return std::tuple(!f.withholds, -f.gain_upper_bound.value_or(-0.001), -f.share.share);
-        };
-        return key(a) < key(b);
-      });
+std::vector<Finding> ranked(std::vector<Diagnosis> findings, std::vector<Gain> gains) {
+  std::vector<Finding> all;
+  for (size_t i = 0; i < findings.size() && i < gains.size(); ++i) {
+    all.push_back({std::move(findings[i]), std::move(gains[i])});
+  }
+  auto key = [](const Finding& f) {
+    return std::tuple(!f.withholds, -f.gain.upper_bound.value_or(-0.001), -f.share.share);
+  };
+  std::stable_sort(all.begin(), all.end(),
+                   [&](const Finding& a, const Finding& b) { return key(a) < key(b); });
+  return all;
 }
 
 }  // namespace assay::analysis

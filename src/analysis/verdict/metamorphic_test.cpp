@@ -8,7 +8,7 @@ namespace assay::analysis {
 namespace {
 
 struct Shape {
-  const char* kind;
+  VerdictKind kind;
   std::vector<Step> cycle;
   int threads;
   int cpus;
@@ -16,16 +16,28 @@ struct Shape {
 
 const std::vector<Shape>& shapes() {
   static const std::vector<Shape> kShapes{
-      {"cpu", {runs(kCompute, 9), waits(kTakeWork, 0.5)}, 2, 2},
-      {"allocator", {runs(kCompute, 6), runs(kMalloc, 3), waits(kTakeWork, 0.5)}, 2, 2},
-      {"network-stack", {runs(kCompute, 4), runs(kSend, 5), waits(kTakeWork, 0.5)}, 2, 2},
-      {"lock", {runs(kCompute, 1), waits(kTakeLock, 6, 0x1000), waits(kTakeWork, 1)}, 4, 4},
-      {"disk", {runs(kCompute, 1), waits(kWriteDisk, 6), waits(kTakeWork, 1)}, 4, 4},
-      {"network", {runs(kCompute, 1), waits(kSendBlocked, 3), waits(kTakeWork, 2)}, 4, 4},
-      {"downstream", {runs(kCompute, 1), waits(kAskBackend, 6), waits(kTakeWork, 1)}, 4, 4},
-      {"timer", {runs(kCompute, 1), waits(kSleep, 2), waits(kTakeWork, 2)}, 4, 4},
-      {"serial-stage", {runs(kCompute, 9.8), waits(kTakeWork, 0.2)}, 1, 4},
-      {"underloaded", {runs(kCompute, 1), waits(kTakeWork, 9)}, 4, 4},
+      {VerdictKind::cpu, {runs(kCompute, 9), waits(kTakeWork, 0.5)}, 2, 2},
+      {VerdictKind::allocator, {runs(kCompute, 6), runs(kMalloc, 3), waits(kTakeWork, 0.5)}, 2, 2},
+      {VerdictKind::network_stack,
+       {runs(kCompute, 4), runs(kSend, 5), waits(kTakeWork, 0.5)},
+       2,
+       2},
+      {VerdictKind::lock,
+       {runs(kCompute, 1), waits(kTakeLock, 6, 0x1000), waits(kTakeWork, 1)},
+       4,
+       4},
+      {VerdictKind::disk, {runs(kCompute, 1), waits(kWriteDisk, 6), waits(kTakeWork, 1)}, 4, 4},
+      {VerdictKind::network,
+       {runs(kCompute, 1), waits(kSendBlocked, 3), waits(kTakeWork, 2)},
+       4,
+       4},
+      {VerdictKind::downstream,
+       {runs(kCompute, 1), waits(kAskBackend, 6), waits(kTakeWork, 1)},
+       4,
+       4},
+      {VerdictKind::timer, {runs(kCompute, 1), waits(kSleep, 2), waits(kTakeWork, 2)}, 4, 4},
+      {VerdictKind::serial_stage, {runs(kCompute, 9.8), waits(kTakeWork, 0.2)}, 1, 4},
+      {VerdictKind::underloaded, {runs(kCompute, 1), waits(kTakeWork, 9)}, 4, 4},
   };
   return kShapes;
 }

@@ -49,9 +49,9 @@ TEST(Seeds, CpuInSystemCallsIsNotWaiting) {
   FakeServer server;
   server.thread("w", "w", {runs(kCompute, 3), runs(kSend, 2), waits(kTakeWork, 5)});
   Report report = server.report();
-  for (const Claim& claim : report.verdict.secondary) EXPECT_NE(claim.kind, "network");
-  EXPECT_NE(report.verdict.kind, "network");
-  EXPECT_NE(report.verdict.kind, "downstream");
+  for (const Claim& claim : report.verdict.secondary) EXPECT_NE(claim.kind, VerdictKind::network);
+  EXPECT_NE(report.verdict.kind, VerdictKind::network);
+  EXPECT_NE(report.verdict.kind, VerdictKind::downstream);
   EXPECT_EQ(report.thread_time.of(BlockKind::network_send), 0);
 }
 
@@ -63,7 +63,7 @@ TEST(Seeds, WaitsAreRankedByTimeNotByCount) {
                  waits(kTakeLock, 0.01, 0x1000), waits(kWriteDisk, 6)});
   Report report = server.report();
   EXPECT_EQ(report.off_cpu.paths[0].kind, BlockKind::disk);
-  EXPECT_EQ(report.verdict.kind, "disk");
+  EXPECT_EQ(report.verdict.kind, VerdictKind::disk);
   EXPECT_LT(report.off_cpu.paths[0].count, report.off_cpu.paths[1].count);
 }
 
@@ -75,7 +75,7 @@ TEST(Seeds, PreemptionsAreNotWaitsForLocks) {
   Report report = server.report();
   EXPECT_TRUE(report.locks.empty());
   EXPECT_EQ(report.thread_time.blocked_total_ns(), 0);
-  EXPECT_EQ(report.verdict.kind, "cpu");
+  EXPECT_EQ(report.verdict.kind, VerdictKind::cpu);
 }
 
 // A symbol in both the on-CPU and the off-CPU view is every caller of anything, not a contended
@@ -89,8 +89,8 @@ TEST(Seeds, ALockInBothViewsIsNotContendedByThat) {
                    waits(kTakeWork, 0.5)});
   }
   Report report = server.report();
-  EXPECT_EQ(report.verdict.kind, "cpu");
-  for (const Diagnosis& finding : report.findings) {
+  EXPECT_EQ(report.verdict.kind, VerdictKind::cpu);
+  for (const Finding& finding : report.findings) {
     EXPECT_NE(finding.id, "contended-lock");
     EXPECT_NE(finding.id, "lock-convoy");
   }
@@ -112,7 +112,7 @@ TEST(Seeds, FewSamplesCarryNoSmallClaims) {
   server.thread("w", "w", {runs(kCompute, 1.32), runs(atomic, 0.05), waits(kTakeWork, 8.63)});
   Report report = server.report();
   ASSERT_LT(report.on_cpu.samples, 120u);
-  for (const Diagnosis& finding : report.findings) EXPECT_NE(finding.id, "shared-counter");
+  for (const Finding& finding : report.findings) EXPECT_NE(finding.id, "shared-counter");
   for (const HotFunction& f : report.on_cpu.functions) {
     if (f.self_samples != 1) continue;
     EXPECT_GT(f.self.high, 0.03);
@@ -124,10 +124,10 @@ TEST(Seeds, ThreePercentOfACoreIsIdle) {
   FakeServer server(30, 4);
   server.thread("tokio", "tokio", {runs(kSend, 0.366), waits(kTakeWork, 9.634)});
   Report report = server.report();
-  EXPECT_EQ(report.verdict.kind, "underloaded");
+  EXPECT_EQ(report.verdict.kind, VerdictKind::underloaded);
   EXPECT_THAT(report.verdict.sentence, HasSubstr("free"));
-  for (const Diagnosis& finding : report.findings) {
-    EXPECT_TRUE(!finding.gain_upper_bound || *finding.gain_upper_bound == 0) << finding.id;
+  for (const Finding& finding : report.findings) {
+    EXPECT_TRUE(!finding.gain.upper_bound || *finding.gain.upper_bound == 0) << finding.id;
   }
 }
 
@@ -141,12 +141,12 @@ TEST(Seeds, LinearScalingIsNotAssumed) {
   server.load("p50_ns", "615000");
   server.grows(model::SeriesScope::load, "requests", 6500);
   Report report = server.report();
-  EXPECT_EQ(report.verdict.kind, "concurrency-limited");
+  EXPECT_EQ(report.verdict.kind, VerdictKind::concurrency_limited);
   EXPECT_THAT(report.verdict.next_command, HasSubstr("sweep"));
-  for (const Diagnosis& finding : report.findings) {
+  for (const Finding& finding : report.findings) {
     // At most what the CPU per request (77 µs) is of the latency (615 µs).
-    if (!finding.gain_upper_bound) continue;
-    EXPECT_LT(*finding.gain_upper_bound, 0.15) << finding.id;
+    if (!finding.gain.upper_bound) continue;
+    EXPECT_LT(*finding.gain.upper_bound, 0.15) << finding.id;
   }
 }
 
@@ -159,7 +159,7 @@ TEST(Seeds, DebugBuildsAreCalledOut) {
     server.thread("w" + std::to_string(i), "w-*",
                   {runs(kCompute, 7), runs(o0, 2), waits(kTakeWork, 0.5)});
   Report report = server.report();
-  EXPECT_EQ(report.verdict.kind, "withheld");
+  EXPECT_EQ(report.verdict.kind, VerdictKind::withheld);
   EXPECT_THAT(report.verdict.sentence, HasSubstr("without optimisation"));
 }
 

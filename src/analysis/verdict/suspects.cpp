@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "analysis/rules/detect.h"
-#include "analysis/verdict/verdict.h"
 #include "base/units.h"
 
 namespace assay::analysis {
@@ -43,7 +42,7 @@ class OnPath {
 };
 
 SuspectAnswer answer(const std::string& pattern, const std::vector<uint8_t>& wanted,
-                     size_t functions, const DetectorInput& input) {
+                     size_t functions, const DetectorInput& input, VerdictKind verdict) {
   SuspectAnswer result;
   result.pattern = pattern;
   if (functions == 0) {
@@ -61,29 +60,29 @@ SuspectAnswer answer(const std::string& pattern, const std::vector<uint8_t>& wan
   for (const WaitWeight& weight : input.waits) {
     if (!weight.idle && on_path[weight.path]) blocked.add(weight.ns, weight.count, weight.heaviest);
   }
-  const Report& report = input.report;
-  const std::string& kind = report.verdict.kind;
-  Estimate share = wilson(ratio(cpu.ns, report.on_cpu.time_ns), report.on_cpu.effective_samples);
+  const OnCpuProfile& on_cpu = input.run.on_cpu;
+  const VerdictKindRow& limit = describe(verdict);
+  Estimate share = wilson(ratio(cpu.ns, on_cpu.time_ns), on_cpu.effective_samples);
   result.cpu_share = share.share;
   result.blocked_share = std::min(1.0, ratio(blocked.ns, input.serving_busy_ns));
   std::string figures =
       fmt::format("{} of CPU time ({:.1f}–{:.1f} %) and {} of busy time blocked, in {} function{}",
                   format_percent(share.share), share.low * 100, share.high * 100,
                   format_percent(result.blocked_share), functions, functions == 1 ? "" : "s");
-  bool limit_is_waiting = is_waiting_kind(kind);
-  bool idle = kind == "underloaded" || kind == "concurrency-limited";
-  if (kind == "withheld") {
+  bool limit_is_waiting = limit.limit == Limit::waiting;
+  if (verdict == VerdictKind::withheld) {
     result.answer = "not measurable";
     result.text = figures + "; the verdict is withheld, so what limits throughput is not known.";
-  } else if (idle) {
+  } else if (limit.limit == Limit::load) {
     result.answer = "refuted";
     result.text = figures + "; nothing in the server limits throughput at this load.";
   } else if (limit_is_waiting ? result.blocked_share >= kMatters : share.low >= kMatters) {
     result.answer = "confirmed";
-    result.text = figures + fmt::format("; the verdict is {}.", kind);
+    result.text = figures + fmt::format("; the verdict is {}.", limit.id);
   } else {
     result.answer = "refuted";
-    result.text = figures + fmt::format("; the verdict is {}, which this does not explain.", kind);
+    result.text =
+        figures + fmt::format("; the verdict is {}, which this does not explain.", limit.id);
   }
   for (const Sum* sum : {&cpu, &blocked}) {
     if (sum->count == 0) continue;
@@ -100,7 +99,8 @@ SuspectAnswer answer(const std::string& pattern, const std::vector<uint8_t>& wan
 }  // namespace
 
 Result<std::vector<SuspectAnswer>> answer_suspects(const std::vector<std::string>& patterns,
-                                                   const DetectorInput& input) {
+                                                   const DetectorInput& input,
+                                                   VerdictKind verdict) {
   std::vector<SuspectAnswer> answers;
   for (const std::string& pattern : patterns) {
     std::vector<uint8_t> wanted(input.tree.functions().size());
@@ -116,7 +116,7 @@ Result<std::vector<SuspectAnswer>> answer_suspects(const std::vector<std::string
     } catch (const std::regex_error& error) {
       return fail("--suspect '{}' is not a regular expression: {}", pattern, error.what());
     }
-    answers.push_back(answer(pattern, wanted, functions, input));
+    answers.push_back(answer(pattern, wanted, functions, input, verdict));
   }
   return answers;
 }

@@ -16,7 +16,7 @@ using testing::Not;
 
 TEST(Verdict, Cpu) {
   Report report = busy_server().report();
-  EXPECT_EQ(report.verdict.kind, "cpu");
+  EXPECT_EQ(report.verdict.kind, VerdictKind::cpu);
   EXPECT_THAT(report.verdict.sentence, HasSubstr("compute"));
   EXPECT_GT(report.verdict.confidence, 0.5);
   EXPECT_FALSE(report.verdict.numbers.empty());
@@ -29,7 +29,7 @@ TEST(Verdict, Allocator) {
     server.thread("w" + std::to_string(i), "w-*",
                   {runs(kCompute, 6), runs(kMalloc, 3), waits(kTakeWork, 0.5)});
   }
-  EXPECT_EQ(server.kind(), "allocator");
+  EXPECT_EQ(server.kind(), VerdictKind::allocator);
 }
 
 TEST(Verdict, Spin) {
@@ -39,7 +39,7 @@ TEST(Verdict, Spin) {
     server.thread("w" + std::to_string(i), "w-*",
                   {runs(kCompute, 6), runs(spin, 3), waits(kTakeWork, 0.5)});
   }
-  EXPECT_EQ(server.kind(), "spin");
+  EXPECT_EQ(server.kind(), VerdictKind::spin);
 }
 
 TEST(Verdict, NetworkStack) {
@@ -49,7 +49,7 @@ TEST(Verdict, NetworkStack) {
                   {runs(kCompute, 4), runs(kSend, 5), waits(kTakeWork, 0.5)});
   }
   Report report = server.report();
-  EXPECT_EQ(report.verdict.kind, "network-stack");
+  EXPECT_EQ(report.verdict.kind, VerdictKind::network_stack);
   EXPECT_THAT(report.verdict.sentence, HasSubstr("100 % of that for reply through send"));
 }
 
@@ -66,9 +66,9 @@ TEST(Verdict, ThreadsThatWaitForOneAnotherAndForACpuWantCpus) {
     server.host_busy(share);
     return server.kind();
   };
-  EXPECT_EQ(kind_when_host_is_busy(0.88, 4.4), "cpu");
-  EXPECT_NE(kind_when_host_is_busy(0.6, 4.4), "cpu");
-  EXPECT_NE(kind_when_host_is_busy(0.88, 0.4), "cpu");
+  EXPECT_EQ(kind_when_host_is_busy(0.88, 4.4), VerdictKind::cpu);
+  EXPECT_NE(kind_when_host_is_busy(0.6, 4.4), VerdictKind::cpu);
+  EXPECT_NE(kind_when_host_is_busy(0.88, 0.4), VerdictKind::cpu);
 }
 
 TEST(Verdict, SerialStage) {
@@ -78,7 +78,7 @@ TEST(Verdict, SerialStage) {
     server.thread("w" + std::to_string(i), "w-*", {runs(kCompute, 2), waits(kTakeWork, 8)});
   }
   Report report = server.report();
-  EXPECT_EQ(report.verdict.kind, "serial-stage");
+  EXPECT_EQ(report.verdict.kind, VerdictKind::serial_stage);
   EXPECT_THAT(report.verdict.sentence, HasSubstr("acceptor"));
 }
 
@@ -92,7 +92,7 @@ TEST(Verdict, ASerialStageThatMostlyAllocatesIsTheAllocator) {
     server.thread("w" + std::to_string(i), "w-*", {runs(kCompute, 2), waits(kTakeWork, 8)});
   }
   Report report = server.report();
-  EXPECT_EQ(report.verdict.kind, "allocator");
+  EXPECT_EQ(report.verdict.kind, VerdictKind::allocator);
   EXPECT_THAT(report.verdict.sentence, HasSubstr("applier"));
 }
 
@@ -104,14 +104,14 @@ TEST(Verdict, ManyThreadsThatQueueForTheCpusAreCpuBound) {
                   {runs(kCompute, 2.2), queues(5), waits(kTakeWork, 2.8)});
   }
   server.host_busy(0.8);
-  EXPECT_EQ(server.kind(), "cpu");
+  EXPECT_EQ(server.kind(), VerdictKind::cpu);
   FakeServer calm;
   for (int i = 0; i < 6; ++i) {
     calm.thread("w" + std::to_string(i), "w-*",
                 {runs(kCompute, 2.2), queues(0.5), waits(kTakeWork, 7.3)});
   }
   calm.host_busy(0.8);
-  EXPECT_NE(calm.kind(), "cpu");
+  EXPECT_NE(calm.kind(), VerdictKind::cpu);
 }
 
 // One busy process per CPU is the CPU, not a stage, though each is alone in its pool.
@@ -126,7 +126,7 @@ TEST(Verdict, AsManyBusyStagesAsCpusAreTheCpu) {
   server.load("throughput_per_s", "1000");
   server.grows(SeriesScope::load, "requests", 1000);
   server.grows(SeriesScope::load, "generator_cpu", 0.5e9);
-  EXPECT_EQ(server.kind(), "cpu");
+  EXPECT_EQ(server.kind(), VerdictKind::cpu);
 }
 
 // A lock that is taken thousands of times a request costs CPU time before anyone waits for it.
@@ -138,7 +138,7 @@ TEST(Verdict, CpuTimeSpentOnLocksIsTheLock) {
                   {runs(locking, 5), runs(kCompute, 4.7), waits(kTakeWork, 0.3)});
   }
   Report report = server.report();
-  EXPECT_EQ(report.verdict.kind, "lock");
+  EXPECT_EQ(report.verdict.kind, VerdictKind::lock);
   EXPECT_THAT(report.verdict.sentence, HasSubstr("taking and releasing locks"));
 }
 
@@ -148,7 +148,7 @@ TEST(Verdict, APollingThreadSpins) {
   auto poll = below_loop({"Runner::step", "SharedQueue::try_pop"});
   server.thread("worker", "worker", {runs(poll, 6), runs(kCompute, 3.9), waits(kTakeWork, 0.1)});
   Report report = server.report();
-  EXPECT_EQ(report.verdict.kind, "spin");
+  EXPECT_EQ(report.verdict.kind, VerdictKind::spin);
   EXPECT_THAT(report.verdict.sentence, HasSubstr("worker"));
 }
 
@@ -157,11 +157,11 @@ TEST(Verdict, UnderloadedBesideABusyNeighbour) {
   FakeServer server;
   server.thread("w", "w", {runs(kCompute, 0.3), queues(1), waits(kTakeWork, 9)});
   server.host_busy(0.99);
-  EXPECT_EQ(server.kind(), "scheduler");
+  EXPECT_EQ(server.kind(), VerdictKind::scheduler);
   server.load("mode", "open");
   server.load("rate", "200");
   server.load("throughput_per_s", "200");
-  EXPECT_EQ(server.kind(), "underloaded");
+  EXPECT_EQ(server.kind(), VerdictKind::underloaded);
 }
 
 TEST(Verdict, Lock) {
@@ -171,7 +171,7 @@ TEST(Verdict, Lock) {
                   {runs(kCompute, 1), waits(kTakeLock, 6, 0x1000), waits(kTakeWork, 1)});
   }
   Report report = server.report();
-  EXPECT_EQ(report.verdict.kind, "lock");
+  EXPECT_EQ(report.verdict.kind, VerdictKind::lock);
   EXPECT_THAT(report.verdict.sentence, HasSubstr("Table::put"));
   ASSERT_FALSE(report.locks.empty());
   EXPECT_EQ(report.locks[0].waiters[0].function, "Table::put");
@@ -183,7 +183,7 @@ TEST(Verdict, Disk) {
     server.thread("w" + std::to_string(i), "w-*",
                   {runs(kCompute, 1), waits(kWriteDisk, 6), waits(kTakeWork, 1)});
   }
-  EXPECT_EQ(server.kind(), "disk");
+  EXPECT_EQ(server.kind(), VerdictKind::disk);
 }
 
 TEST(Verdict, Network) {
@@ -192,7 +192,7 @@ TEST(Verdict, Network) {
     server.thread("w" + std::to_string(i), "w-*",
                   {runs(kCompute, 1), waits(kSendBlocked, 3), waits(kTakeWork, 2)});
   }
-  EXPECT_EQ(server.kind(), "network");
+  EXPECT_EQ(server.kind(), VerdictKind::network);
 }
 
 TEST(Verdict, Downstream) {
@@ -202,7 +202,7 @@ TEST(Verdict, Downstream) {
                   {runs(kCompute, 1), waits(kAskBackend, 6), waits(kTakeWork, 1)});
   }
   Report report = server.report();
-  EXPECT_EQ(report.verdict.kind, "downstream");
+  EXPECT_EQ(report.verdict.kind, VerdictKind::downstream);
   EXPECT_THAT(report.verdict.sentence, HasSubstr("ask_backend"));
 }
 
@@ -217,7 +217,7 @@ TEST(Verdict, DownstreamOfAnEventLoop) {
   server.load("p50_ns", "20000000");
   server.grows(SeriesScope::load, "requests", 800);
   server.level(SeriesScope::socket, "connections", 4, "to port 9000 outbound");
-  EXPECT_EQ(server.kind(), "downstream");
+  EXPECT_EQ(server.kind(), VerdictKind::downstream);
 }
 
 TEST(Verdict, Timer) {
@@ -226,7 +226,7 @@ TEST(Verdict, Timer) {
     server.thread("w" + std::to_string(i), "w-*",
                   {runs(kCompute, 1), waits(kSleep, 2), waits(kTakeWork, 2)});
   }
-  EXPECT_EQ(server.kind(), "timer");
+  EXPECT_EQ(server.kind(), VerdictKind::timer);
 }
 
 TEST(Verdict, SchedulerBecauseOfANeighbour) {
@@ -236,7 +236,7 @@ TEST(Verdict, SchedulerBecauseOfANeighbour) {
                   {runs(kCompute, 2), queues(3), waits(kTakeWork, 1)});
   }
   server.host_busy(0.99);
-  EXPECT_EQ(server.kind(), "scheduler");
+  EXPECT_EQ(server.kind(), VerdictKind::scheduler);
 }
 
 // A report must not say in one place that the CPUs are short and in another that they are not.
@@ -249,19 +249,19 @@ TEST(Verdict, WhenCpusAreShortEverythingSaysSo) {
   }
   server.host_busy(0.99);
   Report report = server.report();
-  ASSERT_EQ(report.verdict.kind, "scheduler");
+  ASSERT_EQ(report.verdict.kind, VerdictKind::scheduler);
   for (const NotBottleneck& one : report.not_bottlenecks)
     EXPECT_THAT(one.text, Not(HasSubstr("not what limits"))) << one.what;
   ASSERT_FALSE(report.findings.empty());
-  const Diagnosis& first = report.findings.front();
+  const Finding& first = report.findings.front();
   EXPECT_EQ(first.id, "noisy-neighbour") << "the verdict's cause comes first";
   // 3 of 5 ms that threads could run they queue: without it 2.5 times as much, on 2 of the host's
   // CPUs instead of 0.67.
-  EXPECT_NEAR(first.gain_upper_bound.value_or(0), 1.5, 0.02);
-  EXPECT_THAT(first.gain_text, HasSubstr("were the CPUs its own"));
-  for (const Diagnosis& finding : report.findings) {
-    if (finding.of != "CPU time") continue;
-    EXPECT_THAT(finding.gain_text, HasSubstr("with as few CPUs as it gets")) << finding.id;
+  EXPECT_NEAR(first.gain.upper_bound.value_or(0), 1.5, 0.02);
+  EXPECT_THAT(first.gain.text, HasSubstr("were the CPUs its own"));
+  for (const Finding& finding : report.findings) {
+    if (finding.of != ShareOf::cpu_time) continue;
+    EXPECT_THAT(finding.gain.text, HasSubstr("with as few CPUs as it gets")) << finding.id;
   }
 }
 
@@ -273,7 +273,7 @@ TEST(Verdict, QueueingWithoutACauseIsNotTheScheduler) {
                   {runs(kCompute, 2), queues(2), waits(kTakeWork, 4)});
   }
   server.host_busy(0.5);
-  EXPECT_NE(server.kind(), "scheduler");
+  EXPECT_NE(server.kind(), VerdictKind::scheduler);
 }
 
 // It must lose to an explanation that accounts for more time.
@@ -284,14 +284,14 @@ TEST(Verdict, ALockExplainsMoreThanTheRunQueue) {
                   {runs(kCompute, 1), queues(1), waits(kTakeLock, 6, 0x1000), waits(kTakeWork, 1)});
   }
   server.host_busy(0.99);
-  EXPECT_EQ(server.kind(), "lock");
+  EXPECT_EQ(server.kind(), VerdictKind::lock);
 }
 
 TEST(Verdict, Throttled) {
   FakeServer server = busy_server();
   server.grows(SeriesScope::cgroup, "periods", 10, "/lab");
   server.grows(SeriesScope::cgroup, "throttled_periods", 6, "/lab");
-  EXPECT_EQ(server.kind(), "throttled");
+  EXPECT_EQ(server.kind(), VerdictKind::throttled);
 }
 
 // The load generator on the same machine: the target's utilisation alone understates it.
@@ -306,7 +306,7 @@ TEST(Verdict, CpuWhenTheGeneratorSharesTheMachine) {
   server.load("connections", "64");
   server.grows(SeriesScope::load, "requests", 1000);
   server.grows(SeriesScope::load, "generator_cpu", 0.7e9);
-  EXPECT_EQ(server.kind(), "cpu");
+  EXPECT_EQ(server.kind(), VerdictKind::cpu);
 }
 
 TEST(Verdict, Underloaded) {
@@ -314,7 +314,7 @@ TEST(Verdict, Underloaded) {
   for (int i = 0; i < 4; ++i) {
     server.thread("w" + std::to_string(i), "w-*", {runs(kCompute, 1), waits(kTakeWork, 9)});
   }
-  EXPECT_EQ(server.kind(), "underloaded");
+  EXPECT_EQ(server.kind(), VerdictKind::underloaded);
 }
 
 TEST(Verdict, ConcurrencyLimited) {
@@ -326,7 +326,7 @@ TEST(Verdict, ConcurrencyLimited) {
   server.load("connections", "2");
   server.load("p50_ns", "1000000");
   server.grows(SeriesScope::load, "requests", 400);
-  EXPECT_EQ(server.kind(), "concurrency-limited");
+  EXPECT_EQ(server.kind(), VerdictKind::concurrency_limited);
 }
 
 TEST(Verdict, Mixed) {
@@ -337,7 +337,7 @@ TEST(Verdict, Mixed) {
     server.thread("w" + std::to_string(i), "w-*",
                   {runs(kCompute, 3), waits(future, 4), waits(kTakeWork, 1)});
   }
-  EXPECT_EQ(server.kind(), "mixed");
+  EXPECT_EQ(server.kind(), VerdictKind::mixed);
 }
 
 // A launched command takes all that follows it.
@@ -356,23 +356,19 @@ TEST(NextStep, TheSameLoadAndHeapAreAskedForAgain) {
   server.run().edit().info.target = "--port 80";
   Report report = server.report();
   report.heap.present = true;
-  auto next = [&](const char* kind) {
-    Verdict verdict;
-    verdict.kind = kind;
-    add_next_step(report, verdict);
-    return verdict.next_command;
-  };
+  auto next = [&](VerdictKind kind) { return next_step(report, kind, {}).command; };
   EXPECT_THAT(
-      next("lock"),
+      next(VerdictKind::lock),
       HasSubstr(R"(--port 80 --load 'http://127.0.0.1:80/ -c 4 -H '\''a: b'\''' --heap --for)"));
-  EXPECT_THAT(next("underloaded"), HasSubstr("--load URL")) << "another load than it had";
+  EXPECT_THAT(next(VerdictKind::underloaded), HasSubstr("--load URL"))
+      << "another load than it had";
   report.info.target = "-- ./server";
-  EXPECT_THAT(next("withheld"), HasSubstr(R"(b'\''' --heap --for 30s -- ./server)"));
+  EXPECT_THAT(next(VerdictKind::withheld), HasSubstr(R"(b'\''' --heap --for 30s -- ./server)"));
   EXPECT_THAT(
-      next("mixed"),
+      next(VerdictKind::mixed),
       HasSubstr(R"(assay sweep --load 'http://127.0.0.1:80/ -H '\''a: b'\''' --concurrency)"));
   report.workload.what = "http://h/ --connections=16 --rates 5 --rate 100 -c";
-  EXPECT_THAT(next("mixed"), HasSubstr("--load 'http://h/ --rates 5 -c' --concurrency"));
+  EXPECT_THAT(next(VerdictKind::mixed), HasSubstr("--load 'http://h/ --rates 5 -c' --concurrency"));
 }
 
 // "Most" is more than half.
@@ -387,15 +383,12 @@ TEST(Words, OfTheLargestPart) {
   }
   EXPECT_THAT(server.report().verdict.sentence, HasSubstr("the largest part in first"));
 }
-TEST(Verdict, EveryKindOfTheSchemaHasANextStep) {
-  for (const char* kind : {"cpu", "allocator", "spin", "network-stack", "serial-stage", "lock",
-                           "disk", "network", "downstream", "timer", "scheduler", "throttled",
-                           "concurrency-limited", "underloaded", "mixed", "withheld"}) {
-    Verdict verdict;
-    verdict.kind = kind;
-    add_next_step(Report{}, verdict);
-    EXPECT_FALSE(verdict.next_step.empty()) << kind;
-    EXPECT_FALSE(verdict.next_command.empty()) << kind;
+TEST(Verdict, EveryKindHasANextStep) {
+  for (const VerdictKindRow& row : verdict_kinds()) {
+    NextStep next = next_step(Report{}, row.kind, {});
+    EXPECT_FALSE(next.words.empty()) << row.id;
+    EXPECT_FALSE(next.command.empty()) << row.id;
+    EXPECT_EQ(next.command.find("{}"), std::string::npos) << "the target is filled in: " << row.id;
   }
 }
 

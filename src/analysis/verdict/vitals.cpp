@@ -137,89 +137,81 @@ class SeriesSums {
   std::vector<Row> rows_;
 };
 
-double usable_cpus(const Report& report, bool& bound) {
+double usable_cpus(const Measured& run, bool& bound) {
   double most = 0;
-  for (const model::Fact& fact : report.facts) {
+  for (const model::Fact& fact : run.facts) {
     if (!fact.scope.starts_with("process ")) continue;
     if (fact.key == "usable_cpus") most = std::max(most, number(fact.value).value_or(0));
     if (fact.key == "usable_cpus_bound_by" && fact.value != "host") bound = true;
   }
-  if (most <= 0) most = report.cpus;
+  if (most <= 0) most = run.cpus;
   return most;
 }
 
-void add_machine(const Report& report, const SeriesSums& sums, Vitals& v) {
-  double window = seconds(report.window_ns);
+void add_machine(const Measured& run, const SeriesSums& sums, Vitals& v) {
+  double window = seconds(run.window_ns);
   v.window_s = window;
-  v.samples = static_cast<double>(report.quality.samples);
-  if (report.cpus > 0) v.host_cpus = report.cpus;
+  v.samples = static_cast<double>(run.quality.samples);
+  if (run.cpus > 0) v.host_cpus = run.cpus;
   bool bound = false;
-  double usable = usable_cpus(report, bound);
-  v.bound = bound && report.cpus > 0 && usable < report.cpus ? 1 : 0;
+  double usable = usable_cpus(run, bound);
+  v.bound = bound && run.cpus > 0 && usable < run.cpus ? 1 : 0;
   if (window <= 0) return;
-  v.cpus_used = seconds(report.thread_time.running_ns()) / window;
+  v.cpus_used = seconds(run.thread_time.running_ns()) / window;
   if (usable > 0) {
     v.usable_cpus = usable;
     v.utilisation = *v.cpus_used / usable;
   }
   auto idle = sums.rate(SeriesScope::host, "cpu_idle"),
        disk = sums.rate(SeriesScope::host, "cpu_iowait");
-  if (idle && report.cpus > 0) {
+  if (idle && run.cpus > 0) {
     double free = (*idle + disk.value_or(0)) / 1e9;
-    v.host_busy = std::clamp(1 - free / report.cpus, 0.0, 1.0);
-    v.other_cpus = std::max(0.0, report.cpus - free - *v.cpus_used);
+    v.host_busy = std::clamp(1 - free / run.cpus, 0.0, 1.0);
+    v.other_cpus = std::max(0.0, run.cpus - free - *v.cpus_used);
   }
   if (auto softirq = sums.rate(SeriesScope::host, "cpu_softirq")) v.softirq_cpus = *softirq / 1e9;
-  v.generator_cpus = report.workload.generator_cpus;
+  v.generator_cpus = run.workload.generator_cpus;
   if (auto psi = sums.rate(SeriesScope::host, "psi_io_some")) v.psi_io = *psi / 1e9;
   v.hitm = sums.mean(SeriesScope::host, "hitm_share");
 }
 
-// The time of the pools that do the work.
-TimeSplit serving_time(const Report& report) {
-  TimeSplit sum;
-  std::set<std::string> serving = serving_pools(report);
-  for (const ThreadTime& thread : report.threads) {
-    if (serving.contains(thread.pool)) sum.add(thread.time);
+// Each kind of wait adds to the number that it names.
+void add_waits(const TimeSplit& serving, double busy, Vitals& v) {
+  for (const VitalRow& vital : vital_rows()) {
+    std::optional<int64_t> ns;
+    for (const BlockKindRow& row : block_kinds()) {
+      if (row.vital == vital.id) ns = ns.value_or(0) + serving.of(row.kind);
+    }
+    if (ns) v.*vital.field = ratio(static_cast<double>(*ns), busy);
   }
-  return sum;
 }
 
-void add_thread_time(const Report& report, Vitals& v) {
-  TimeSplit serving = serving_time(report);
+void add_thread_time(const Measured& run, Vitals& v) {
+  TimeSplit serving = serving_time(run);
   auto busy = static_cast<double>(serving.busy_ns());
   auto share = [&](int64_t ns) { return ratio(static_cast<double>(ns), busy); };
-  using enum BlockKind;
   v.running = share(serving.running_ns());
   v.runqueue = share(serving.runqueue_ns);
-  v.lock = share(serving.of(BlockKind::lock));
-  v.condition = share(serving.of(BlockKind::condition));
-  v.futex = share(serving.of(BlockKind::futex));
-  v.receive = share(serving.of(network_receive));
-  v.send = share(serving.of(network_send));
-  v.disk = share(serving.of(BlockKind::disk));
-  v.timer = share(serving.of(BlockKind::timer));
-  v.poll = share(serving.of(BlockKind::poll));
-  v.fault = share(serving.of(page_fault));
-  v.pipe = share(serving.of(BlockKind::pipe));
-  v.other_waits = share(serving.of(child) + serving.of(BlockKind::other) + serving.of(unknown));
-  for (Vitals::Number* handed :
-       {&v.handoff_receive, &v.handoff_disk, &v.handoff_timer, &v.handoff_lock}) {
-    if (*handed) *handed = ratio(**handed, busy);  // the passes left nanoseconds there
-  }
-  v.idle = ratio(static_cast<double>(report.thread_time.idle_ns),
-                 static_cast<double>(report.thread_time.wall_ns));
+  add_waits(serving, busy, v);
+  if (run.handed_over.receive_ns) v.handoff_receive = share(*run.handed_over.receive_ns);
+  if (run.handed_over.disk_ns) v.handoff_disk = share(*run.handed_over.disk_ns);
+  v.idle = ratio(static_cast<double>(run.thread_time.idle_ns),
+                 static_cast<double>(run.thread_time.wall_ns));
   v.runqueue_of_ready = ratio(static_cast<double>(serving.runqueue_ns),
                               static_cast<double>(serving.runqueue_ns + serving.running_ns()));
+  v.empty_polls = run.wait_shapes.empty_polls;
+  v.empty_wakeups = run.wait_shapes.empty_wakeups;
+  v.delayed_ack = run.wait_shapes.delayed_ack;
+  v.preempted = run.wait_shapes.preempted;
 }
 
-void add_roles(const Report& report, Vitals& v) {
+void add_roles(const Measured& run, Vitals& v) {
   std::array<double, kCategoryRoles> role{};
-  for (const CategoryShare& share : report.categories) {
+  for (const CategoryShare& share : run.categories) {
     if (share.category.breakdown != kSubsystem) continue;
     role[static_cast<size_t>(share.category.role)] += share.share.share;
   }
-  if (report.on_cpu.samples == 0) return;
+  if (run.on_cpu.samples == 0) return;
   v.allocator_cpu = role[static_cast<size_t>(CategoryRole::allocator)];
   v.spin_cpu = role[static_cast<size_t>(CategoryRole::spin)];
   v.network_cpu = role[static_cast<size_t>(CategoryRole::network)];
@@ -228,16 +220,16 @@ void add_roles(const Report& report, Vitals& v) {
 }
 
 // The busiest pool whose every thread is ready to run nearly all the time.
-void add_serial(const Report& report, Vitals& v) {
+void add_serial(const Measured& run, Vitals& v) {
   struct Pool {
     std::vector<double> ready, on;
   };
   std::map<std::pair<std::string, std::string>, Pool> pools;
   std::map<pid_t, std::string> program;
-  for (const ProcessTime& process : report.processes)
+  for (const ProcessTime& process : run.processes)
     program[process.process.pid] = process.process.exe;
-  for (const ThreadTime& thread : report.threads) {
-    if (thread.time.wall_ns * 2 < report.window_ns || thread.time.wall_ns <= 0) continue;
+  for (const ThreadTime& thread : run.threads) {
+    if (thread.time.wall_ns * 2 < run.window_ns || thread.time.wall_ns <= 0) continue;
     auto wall = static_cast<double>(thread.time.wall_ns);
     Pool& pool = pools[{program[thread.pid], thread.pool}];
     auto on = static_cast<double>(thread.time.running_ns());
@@ -330,11 +322,11 @@ void add_hardware(const SeriesSums& sums, Vitals& v) {
   if (v.llc_misses_per_s) v.llc_mpki = *v.llc_misses_per_s / *instructions * 1000;
 }
 
-void add_load(const Report& report, const SeriesSums& sums, Vitals& v) {
-  const Workload& load = report.workload;
-  double window = seconds(report.window_ns);
+void add_load(const Measured& run, const SeriesSums& sums, Vitals& v) {
+  const Workload& load = run.workload;
+  double window = seconds(run.window_ns);
   uint64_t switches = 0;
-  for (const ThreadTime& thread : report.threads) switches += thread.waits;
+  for (const ThreadTime& thread : run.threads) switches += thread.waits;
   if (window > 0) v.switches_per_s = static_cast<double>(switches) / window;
   if (!load.measured) return;
   v.generator_saturated = load.generator_saturated ? 1 : 0;
@@ -350,11 +342,11 @@ void add_load(const Report& report, const SeriesSums& sums, Vitals& v) {
   if (load.throughput_per_s <= 0 || window <= 0) return;
   double requests = load.throughput_per_s * window;
   v.requests_per_s = load.throughput_per_s;
-  v.cpu_us_per_request = seconds(report.thread_time.running_ns()) * 1e6 / requests;
-  v.kernel_us_per_request = seconds(report.thread_time.kernel_ns) * 1e6 / requests;
-  v.blocked_us_per_request = seconds(report.thread_time.blocked_total_ns()) * 1e6 / requests;
+  v.cpu_us_per_request = seconds(run.thread_time.running_ns()) * 1e6 / requests;
+  v.kernel_us_per_request = seconds(run.thread_time.kernel_ns) * 1e6 / requests;
+  v.blocked_us_per_request = seconds(run.thread_time.blocked_total_ns()) * 1e6 / requests;
   v.switches_per_request = static_cast<double>(switches) / requests;
-  double busy_ms = seconds(serving_time(report).busy_ns()) * 1e3 / requests;
+  double busy_ms = seconds(serving_time(run).busy_ns()) * 1e3 / requests;
   if (v.latency_ms && *v.latency_ms > 0) {
     v.unaccounted = std::clamp(1 - busy_ms / *v.latency_ms, 0.0, 1.0);
   }
@@ -363,135 +355,44 @@ void add_load(const Report& report, const SeriesSums& sums, Vitals& v) {
   }
 }
 
-constexpr std::pair<std::string_view, VitalField> kNames[]{
-    {"window_s", &Vitals::window_s},
-    {"samples", &Vitals::samples},
-    {"usable_cpus", &Vitals::usable_cpus},
-    {"host_cpus", &Vitals::host_cpus},
-    {"cpus_used", &Vitals::cpus_used},
-    {"utilisation", &Vitals::utilisation},
-    {"host_busy", &Vitals::host_busy},
-    {"other_cpus", &Vitals::other_cpus},
-    {"generator_cpus", &Vitals::generator_cpus},
-    {"softirq_cpus", &Vitals::softirq_cpus},
-    {"running", &Vitals::running},
-    {"runqueue", &Vitals::runqueue},
-    {"lock", &Vitals::lock},
-    {"condition", &Vitals::condition},
-    {"futex", &Vitals::futex},
-    {"receive", &Vitals::receive},
-    {"send", &Vitals::send},
-    {"disk", &Vitals::disk},
-    {"timer", &Vitals::timer},
-    {"poll", &Vitals::poll},
-    {"fault", &Vitals::fault},
-    {"pipe", &Vitals::pipe},
-    {"other_waits", &Vitals::other_waits},
-    {"handoff_receive", &Vitals::handoff_receive},
-    {"handoff_disk", &Vitals::handoff_disk},
-    {"handoff_timer", &Vitals::handoff_timer},
-    {"handoff_lock", &Vitals::handoff_lock},
-    {"idle", &Vitals::idle},
-    {"runqueue_of_ready", &Vitals::runqueue_of_ready},
-    {"preempted", &Vitals::preempted},
-    {"allocator_cpu", &Vitals::allocator_cpu},
-    {"spin_cpu", &Vitals::spin_cpu},
-    {"network_cpu", &Vitals::network_cpu},
-    {"collector_cpu", &Vitals::collector_cpu},
-    {"lock_cpu", &Vitals::lock_cpu},
-    {"serial_ready", &Vitals::serial_ready},
-    {"serial_on", &Vitals::serial_on},
-    {"serial_next", &Vitals::serial_next},
-    {"serial_threads", &Vitals::serial_threads},
-    {"throttled_periods", &Vitals::throttled_periods},
-    {"throttled_wall", &Vitals::throttled_wall},
-    {"bound", &Vitals::bound},
-    {"psi_io", &Vitals::psi_io},
-    {"disk_bytes_per_s", &Vitals::disk_bytes_per_s},
-    {"recv_q", &Vitals::recv_q},
-    {"backlog", &Vitals::backlog},
-    {"backlog_full", &Vitals::backlog_full},
-    {"send_q", &Vitals::send_q},
-    {"held_by_peer", &Vitals::held_by_peer},
-    {"held_by_buffer", &Vitals::held_by_buffer},
-    {"retransmits_per_s", &Vitals::retransmits_per_s},
-    {"inbound", &Vitals::inbound},
-    {"outbound", &Vitals::outbound},
-    {"bytes_out_per_request", &Vitals::bytes_out_per_request},
-    {"delayed_ack", &Vitals::delayed_ack},
-    {"empty_polls", &Vitals::empty_polls},
-    {"empty_wakeups", &Vitals::empty_wakeups},
-    {"switches_per_s", &Vitals::switches_per_s},
-    {"minor_faults_per_s", &Vitals::minor_faults_per_s},
-    {"major_faults_per_s", &Vitals::major_faults_per_s},
-    {"requests_per_s", &Vitals::requests_per_s},
-    {"errors", &Vitals::errors},
-    {"drift", &Vitals::drift},
-    {"generator_saturated", &Vitals::generator_saturated},
-    {"open_loop", &Vitals::open_loop},
-    {"latency_ms", &Vitals::latency_ms},
-    {"concurrency", &Vitals::concurrency},
-    {"unaccounted", &Vitals::unaccounted},
-    {"streams_per_connection", &Vitals::streams_per_connection},
-    {"cpu_us_per_request", &Vitals::cpu_us_per_request},
-    {"kernel_us_per_request", &Vitals::kernel_us_per_request},
-    {"switches_per_request", &Vitals::switches_per_request},
-    {"blocked_us_per_request", &Vitals::blocked_us_per_request},
-    {"lost", &Vitals::lost},
-    {"unresolved", &Vitals::unresolved},
-    {"hitm", &Vitals::hitm},
-    {"migrations_per_s", &Vitals::migrations_per_s},
-    {"ipc", &Vitals::ipc},
-    {"branch_mpki", &Vitals::branch_mpki},
-    {"llc_mpki", &Vitals::llc_mpki},
-    {"llc_misses_per_s", &Vitals::llc_misses_per_s},
-};
-
 }  // namespace
 
-std::set<std::string> serving_pools(const Report& report) {
+std::set<std::string> serving_pools(const Measured& run) {
   std::map<std::string, int64_t> running;
-  for (const ThreadTime& thread : report.threads) running[thread.pool] += thread.time.running_ns();
+  for (const ThreadTime& thread : run.threads) running[thread.pool] += thread.time.running_ns();
   std::set<std::string> serving;
-  auto least = kServingShare * static_cast<double>(report.thread_time.running_ns());
+  auto least = kServingShare * static_cast<double>(run.thread_time.running_ns());
   for (const auto& [pool, ns] : running) {
     if (ns > 0 && static_cast<double>(ns) >= least) serving.insert(pool);
   }
   return serving;
 }
 
-Result<Vitals> read_vitals(const Report& report, const run::Reader& reader) {
+TimeSplit serving_time(const Measured& run) {
+  TimeSplit sum;
+  std::set<std::string> serving = serving_pools(run);
+  for (const ThreadTime& thread : run.threads) {
+    if (serving.contains(thread.pool)) sum.add(thread.time);
+  }
+  return sum;
+}
+
+Result<Vitals> read_vitals(const Measured& run, const run::Reader& reader) {
   auto sums = SeriesSums::read(reader);
   if (!sums) return std::unexpected(sums.error());
-  Vitals v = report.vitals;  // what the passes measured themselves
-  add_machine(report, *sums, v);
-  add_thread_time(report, v);
-  add_roles(report, v);
-  add_serial(report, v);
+  Vitals v;
+  add_machine(run, *sums, v);
+  add_thread_time(run, v);
+  add_roles(run, v);
+  add_serial(run, v);
   add_limits(*sums, v);
   add_sockets(*sums, v);
   add_memory_and_disk(*sums, v);
   add_hardware(*sums, v);
-  add_load(report, *sums, v);
-  v.lost = report.quality.lost_share;
-  v.unresolved = report.quality.on_cpu.unresolved;
+  add_load(run, *sums, v);
+  v.lost = run.quality.lost_share;
+  v.unresolved = run.quality.on_cpu.unresolved;
   return v;
-}
-
-std::span<const std::pair<std::string_view, VitalField>> vital_names() {
-  return kNames;
-}
-
-std::optional<double> vital(const Vitals& vitals, std::string_view name) {
-  for (const auto& [known, field] : kNames) {
-    if (known == name) return vitals.*field;
-  }
-  return {};
-}
-
-bool is_vital(std::string_view name) {
-  return std::any_of(std::begin(kNames), std::end(kNames),
-                     [&](const auto& row) { return row.first == name; });
 }
 
 }  // namespace assay::analysis

@@ -13,12 +13,12 @@ using testing::Not;
 
 void expect_withheld(const FakeServer& server, const std::string& why, bool guessed = true) {
   Report report = server.report();
-  EXPECT_EQ(report.verdict.kind, "withheld");
+  EXPECT_EQ(report.verdict.kind, VerdictKind::withheld);
   EXPECT_THAT(report.verdict.sentence, HasSubstr(why));
   ASSERT_FALSE(report.verdict.remedies.empty());
   EXPECT_FALSE(report.verdict.remedies[0].empty());
   EXPECT_EQ(report.verdict.secondary.empty(), !guessed) << "what it would have been";
-  for (const Diagnosis& finding : report.findings) EXPECT_FALSE(finding.gain_upper_bound);
+  for (const Finding& finding : report.findings) EXPECT_FALSE(finding.gain.upper_bound);
 }
 
 TEST(Withheld, DebugBuild) {
@@ -50,7 +50,8 @@ TEST(Withheld, ImportedProfilesWithoutWaits) {
   FakeServer server = busy_server();
   server.run().edit().info.backend = "import: pprof";
   server.run().edit().info.target = "cpu.pb.gz";
-  EXPECT_NE(server.kind(), "withheld") << "an imported file that has both views is judged";
+  EXPECT_NE(server.kind(), VerdictKind::withheld)
+      << "an imported file that has both views is judged";
   server.run().edit().facts.push_back({"import", "waits", "absent"});
   expect_withheld(server, "nothing of time off the CPU", false);
   server.run().edit().facts.back() = {"import", "times", "absent"};
@@ -67,7 +68,7 @@ TEST(Withheld, ImportedProfilesWithoutWaits) {
   EXPECT_EQ(server.report().verdict.remedies.front(), "record the server itself");
   EXPECT_TRUE(server.report().findings.empty());
   server.run().edit().facts.back() = {"import", "unit", "cycles"};
-  EXPECT_NE(server.kind(), "withheld") << "cycles stand for time on the CPU";
+  EXPECT_NE(server.kind(), VerdictKind::withheld) << "cycles stand for time on the CPU";
 }
 TEST(Withheld, ImportedWaitsWithoutSamples) {
   FakeServer server;
@@ -135,7 +136,7 @@ TEST(Withheld, EmptyRun) {
   FakeRun run;
   run.edit() = {};
   Verdict verdict = analyse(run, {}).value().verdict;
-  EXPECT_EQ(verdict.kind, "withheld");
+  EXPECT_EQ(verdict.kind, VerdictKind::withheld);
   EXPECT_TRUE(verdict.secondary.empty()) << "nothing ran: nothing can be guessed";
 }
 // A small helper that was built for debugging does not spoil the run of the server.
@@ -145,7 +146,7 @@ TEST(Withheld, NotForAHelpersBuild) {
   server.thread_of(helper, "helper", "helper",
                    {runs({"main"}, 0.1), waits({"main", "k:ep_poll"}, 99)});
   server.run().edit().facts.push_back({"process 1", "build", "debug"});
-  EXPECT_EQ(server.kind(), "cpu");
+  EXPECT_EQ(server.kind(), VerdictKind::cpu);
 }
 
 }  // namespace

@@ -3,10 +3,10 @@
 
 #include <gmock/gmock.h>
 
-#include "analysis/profile/imported_unit.h"
 #include "formats/export/export_fixture.h"
 #include "formats/gzip.h"
 #include "formats/pprof/read_pprof.h"
+#include "run/run_kind.h"
 
 namespace assay::formats {
 namespace {
@@ -131,7 +131,9 @@ TEST_F(ExportChoice, WhatAnImportedProfileCountsIsNotCalledTime) {
   auto back = imported(scratch_, [&](RunBuilder& b) { return read_pprof(file, b); });
   ASSERT_TRUE(back);
   EXPECT_EQ(sums_of(*back).cpu, 32);
-  EXPECT_EQ(analysis::imported_unit(run.contents().info, back->contents().facts), "goroutine");
+  run::Contents contents = back->contents();
+  contents.info.backend = run.contents().info.backend;
+  EXPECT_EQ(run::counted_unit(contents), "goroutine");
 }
 
 TEST_F(ExportChoice, ABaseMustHoldTheMetricToo) {

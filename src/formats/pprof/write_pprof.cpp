@@ -4,15 +4,15 @@
 #include <array>
 #include <unordered_map>
 
-#include "analysis/profile/imported_unit.h"
 #include "analysis/time/wait_kind.h"
-#include "formats/gzip.h"
 #include "formats/export/missing_metric.h"
-#include "formats/pprof/wire.h"
 #include "formats/export/text.h"
 #include "formats/export/wait_leaf.h"
+#include "formats/gzip.h"
+#include "formats/pprof/wire.h"
 #include "model/heap/allocation_names.h"
 #include "run/names.h"
+#include "run/run_kind.h"
 
 namespace assay::formats {
 namespace {
@@ -43,7 +43,7 @@ class Encoder {
  public:
   Encoder(const SelectedRun& run, const std::vector<TotalRow>& rows, Metric metric)
       : run_(run), contents_(run.contents()), rows_(rows), metric_(metric) {
-    counted_ = analysis::imported_unit(contents_.info, contents_.facts);
+    counted_ = run::counted_unit(contents_);
     types_ = {Metric::samples, Metric::cpu};
     if (counted_.empty() || has_any(rows, Metric::off))
       types_.insert(types_.end(), {Metric::waits, Metric::off, Metric::lock, Metric::runqueue});

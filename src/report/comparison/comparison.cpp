@@ -148,14 +148,14 @@ ordered_json to_json(const analysis::Side& side) {
                        {"cpu_ns", run.cpu_ns},        {"backend", run.info.backend}};
     if (run.requests > 0) entry["requests"] = run.requests;
     if (run.slowness != 1) entry["slowness"] = run.slowness;
-    if (!run.verdict.empty()) entry["verdict"] = run.verdict;
+    if (run.verdict) entry["verdict"] = analysis::verdict_kind_id(*run.verdict);
     runs.push_back(entry);
   }
   return runs;
 }
 
 ordered_json to_json(const analysis::SideVerdict& verdict) {
-  return {{"kind", verdict.kind},
+  return {{"kind", verdict.kind ? analysis::verdict_kind_id(*verdict.kind) : ""},
           {"sentence", printable(verdict.sentence)},
           {"agreeing", verdict.agreeing},
           {"runs", verdict.runs}};
@@ -244,10 +244,10 @@ std::string render_comparison_markdown(const Comparison& comparison) {
     out += fmt::format("{}\n\n", markdown_text(comparison.verdict_change));
   for (const auto& [name, verdict] :
        {std::pair{"was", &comparison.base_verdict}, std::pair{"is", &comparison.next_verdict}}) {
-    if (!verdict->kind.empty())
+    if (verdict->kind)
       out += fmt::format("- {}: {}\n", name, markdown_text(verdict_text(*verdict)));
   }
-  if (!comparison.base_verdict.kind.empty()) out += "\n";
+  if (comparison.base_verdict.kind) out += "\n";
   for (const std::string& warning : comparison.warnings)
     out += "> ⚠ " + markdown_text(warning) + "\n";
   out +=

@@ -118,11 +118,11 @@ std::string site_text(const analysis::HeapChange& change) {
 }
 
 std::string verdict_text(const analysis::SideVerdict& verdict) {
-  if (verdict.kind.empty()) return "";
+  if (!verdict.kind) return "";
   std::string agree = verdict.agreeing == verdict.runs
                           ? ""
                           : fmt::format(" (in {} of {} runs)", verdict.agreeing, verdict.runs);
-  return fmt::format("{}{}: {}", verdict.kind, agree, verdict.sentence);
+  return fmt::format("{}{}: {}", analysis::verdict_kind_id(*verdict.kind), agree, verdict.sentence);
 }
 
 }  // namespace assay::report

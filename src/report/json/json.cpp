@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "analysis/verdict/verdict.h"
 #include "report/json/json_parts.h"
 #include "report/text/words.h"
 
@@ -287,7 +286,7 @@ Json json_of(const analysis::Report& report) {
 }  // namespace
 
 std::string render_json(const analysis::Report& report) {
-  bool timed = analysis::imported_unit(report).empty();
+  bool timed = !is_of_counts(report.run_kind);
   Json json = timed ? json_of(report) : json_of(without_thread_time(report));
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }

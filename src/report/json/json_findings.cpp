@@ -1,7 +1,6 @@
 // Verdict, findings, locks and categories as JSON.
 #include <fmt/format.h>
 
-#include "analysis/verdict/vitals.h"
 #include "report/json/json_parts.h"
 
 namespace assay::report {
@@ -13,7 +12,7 @@ Json or_null(const std::optional<T>& value) {
 }
 
 Json claim(const analysis::Claim& c) {
-  return {{"kind", c.kind},
+  return {{"kind", analysis::verdict_kind_id(c.kind)},
           {"sentence", c.sentence},
           {"confidence", c.confidence},
           {"numbers", c.numbers}};
@@ -79,8 +78,8 @@ Json json_load(const analysis::Report& report) {
 
 Json json_vitals(const analysis::Report& report) {
   Json json = Json::object();
-  for (const auto& [name, field] : analysis::vital_names()) {
-    if (const auto& value = report.vitals.*field) json[std::string(name)] = *value;
+  for (const analysis::VitalRow& row : analysis::vital_rows()) {
+    if (const auto& value = row.of(report.vitals)) json[std::string(row.id)] = *value;
   }
   return json;
 }
@@ -138,19 +137,19 @@ Json json_locks(const analysis::Report& report) {
 
 Json json_findings(const analysis::Report& report) {
   Json list = Json::array();
-  for (const analysis::Diagnosis& f : report.findings) {
+  for (const analysis::Finding& f : report.findings) {
     list.push_back({{"id", f.id},
                     {"title", f.title},
-                    {"cause", f.cause},
+                    {"cause", analysis::cause_id(f.cause)},
                     {"share", f.share.share},
                     {"ci", json_interval(f.share)},
-                    {"share_of", f.of},
+                    {"share_of", analysis::share_of_id(f.of)},
                     {"because", f.because},
                     {"recommendation", f.recommendation},
                     {"where", where(f.where)},
                     {"evidence", evidence(f.evidence)},
-                    {"gain_upper_bound", or_null(f.gain_upper_bound)},
-                    {"gain", f.gain_text},
+                    {"gain_upper_bound", or_null(f.gain.upper_bound)},
+                    {"gain", f.gain.text},
                     {"withholds", f.withholds}});
   }
   return list;

@@ -10,7 +10,7 @@ namespace assay::report {
 
 // A heap profile that knows nothing of time.
 inline bool is_heap_only(const analysis::Report& report) {
-  return report.heap_alone;
+  return is_heap_alone(report.run_kind);
 }
 
 std::string bytes_text(double bytes);  // 1.5 MB; rounded, never negative

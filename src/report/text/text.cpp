@@ -4,10 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "analysis/verdict/verdict.h"
 #include "base/units.h"
-#include "report/text/heap_words.h"
 #include "report/printable.h"
+#include "report/text/heap_words.h"
 #include "report/text/text_page.h"
 #include "report/text/words.h"
 
@@ -114,7 +113,7 @@ std::string render_text(const analysis::Report& report, const Style& style) {
     return page.take();
   }
   write_verdict(report, page);
-  if (analysis::imported_unit(report).empty()) {
+  if (!is_of_counts(report.run_kind)) {
     write_thread_time(report, page);
     write_findings(report, page);
   }
@@ -122,8 +121,7 @@ std::string render_text(const analysis::Report& report, const Style& style) {
   write_categories(report, page);
   write_functions(report, page);
   write_paths(report, page);
-  if (analysis::imported_unit(report).empty() || !report.off_cpu.paths.empty())
-    write_waits(report, page);
+  if (!is_of_counts(report.run_kind) || !report.off_cpu.paths.empty()) write_waits(report, page);
   write_heap(report, page);
   write_counters(report, page);
   write_quality(report, page);

@@ -4,9 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "analysis/heap/heap_findings.h"
 #include "base/units.h"
-#include "report/text/heap_words.h"
 #include "report/printable.h"
+#include "report/text/heap_words.h"
 #include "report/text/text_page.h"
 #include "report/text/words.h"
 
@@ -110,8 +111,8 @@ void write_heap(const analysis::Report& report, TextPage& page) {
 
 void write_heap_leaks(const analysis::Report& report, TextPage& page) {
   write_leaks(report.heap, page);
-  for (const analysis::Diagnosis& finding : report.findings) {
-    if (finding.id != "heap-growth") continue;
+  for (const analysis::Finding& finding : report.findings) {
+    if (finding.id != analysis::kHeapGrowth) continue;
     page.paragraph("  ! ", fmt::format("{}: {}", finding.title, finding.evidence.front().text), 4);
     page.stack(finding.evidence.front().frames, kStackLines);
   }

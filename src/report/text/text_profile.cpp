@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "analysis/verdict/verdict.h"
 #include "base/units.h"
 #include "report/printable.h"
 #include "report/text/text_page.h"
@@ -21,7 +20,7 @@ constexpr int kWhereColumns = 24;
 
 // Nothing ran: where that is a fact and where it is a gap in the evidence.
 std::string_view why_no_samples(const analysis::Report& report) {
-  if (analysis::is_imported(report)) return "no samples: the imported profile has none";
+  if (is_imported(report.run_kind)) return "no samples: the imported profile has none";
   return report.thread_time.running_ns() > 0 ? "no samples were taken, though threads ran"
                                              : "no samples: no thread ran long enough to be seen";
 }
@@ -34,7 +33,7 @@ void write_functions(const analysis::Report& report, TextPage& page) {
     page.heading("Hottest functions, on-CPU", why_no_samples(report));
     return;
   }
-  bool timed = analysis::imported_unit(report).empty();
+  bool timed = !is_of_counts(report.run_kind);
   page.heading(timed ? "Hottest functions, on-CPU" : "Functions",
                fmt::format("{} in {} samples; totals overlap, self {} add up",
                            amount_text(report, cpu.time_ns), grouped(cpu.samples),
@@ -57,7 +56,7 @@ void write_functions(const analysis::Report& report, TextPage& page) {
 
 void write_paths(const analysis::Report& report, TextPage& page) {
   if (report.on_cpu.paths.empty()) return;
-  bool timed = analysis::imported_unit(report).empty();
+  bool timed = !is_of_counts(report.run_kind);
   page.heading(timed ? "Hottest paths, on-CPU" : "Paths", "innermost function first");
   for (size_t i = 0; i < std::min(kPathsShown, report.on_cpu.paths.size()); ++i) {
     const analysis::HotPath& path = report.on_cpu.paths[i];

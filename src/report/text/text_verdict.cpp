@@ -27,14 +27,11 @@ void write_evidence(const analysis::Evidence& one, TextPage& page) {
   }
 }
 
-void write_finding(size_t number, const analysis::Diagnosis& f, TextPage& page) {
+void write_finding(size_t number, const analysis::Finding& f, TextPage& page) {
   page.paragraph(page.ink(Ink::bold, fmt::format("  {}. ", number)), f.title, 5);
-  std::string share = f.of.empty() ? ""
-                                   : fmt::format("{} of {} ({})", format_percent(f.share.share),
-                                                 f.of, interval_text(f.share));
   std::vector<std::string> phrases;
-  if (!share.empty()) phrases.push_back(share);
-  phrases.push_back(f.cause);
+  if (f.of != analysis::ShareOf::nothing) phrases.push_back(share_text(f));
+  phrases.emplace_back(analysis::cause_id(f.cause));
   if (!f.where.symbol.empty()) {
     std::string where = where_text(f.where.file, f.where.line, "");
     phrases.push_back(where.empty()
@@ -44,7 +41,7 @@ void write_finding(size_t number, const analysis::Diagnosis& f, TextPage& page) 
   page.phrases("     ", phrases, 5);
   page.paragraph("     why: ", f.because, 10);
   page.paragraph("     try: ", f.recommendation, 10);
-  if (!f.gain_text.empty()) page.paragraph("     gain: ", f.gain_text, 11);
+  if (!f.gain.text.empty()) page.paragraph("     gain: ", f.gain.text, 11);
   for (size_t i = 0; i < std::min<size_t>(1, f.evidence.size()); ++i)
     write_evidence(f.evidence[i], page);
 }
@@ -69,16 +66,17 @@ void write_view(const std::vector<analysis::CategoryShare>& all, const std::stri
 
 void write_verdict(const analysis::Report& report, TextPage& page) {
   const analysis::Verdict& v = report.verdict;
-  std::string remark = v.kind == "withheld" ? "withheld"
-                                            : fmt::format("{}, {} confidence", v.kind,
-                                                          confidence_text(v.confidence));
+  std::string remark = v.kind == analysis::VerdictKind::withheld
+                           ? "withheld"
+                           : fmt::format("{}, {} confidence", analysis::verdict_kind_id(v.kind),
+                                         confidence_text(v.confidence));
   page.heading("Verdict", remark);
   page.paragraph(page.ink(Ink::bold, "  "), v.sentence, 2);
   if (!v.numbers.empty()) page.phrases("  ", v.numbers, 2);
   for (size_t i = 0; i < v.remedies.size(); ++i) page.paragraph("  try: ", v.remedies[i], 7);
   for (const analysis::Claim& claim : v.secondary) {
-    page.paragraph(v.kind == "withheld" ? "  would be: " : "  also: ", claim.sentence,
-                   v.kind == "withheld" ? 12 : 8);
+    page.paragraph(v.kind == analysis::VerdictKind::withheld ? "  would be: " : "  also: ",
+                   claim.sentence, v.kind == analysis::VerdictKind::withheld ? 12 : 8);
   }
   for (const analysis::SuspectAnswer& s : report.suspects) {
     page.paragraph("  suspect: ", fmt::format("{}: {}. {}", s.pattern, s.answer, s.text), 11);

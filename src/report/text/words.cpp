@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "analysis/verdict/verdict.h"
 #include "base/units.h"
 
 namespace assay::report {
@@ -52,6 +51,11 @@ std::string interval_text(const analysis::Estimate& e) {
   return fmt::format("{:.1f}–{:.1f} %", e.low * 100, e.high * 100);
 }
 
+std::string share_text(const analysis::Diagnosis& f) {
+  return fmt::format("{} of {} ({})", format_percent(f.share.share), analysis::share_of_id(f.of),
+                     interval_text(f.share));
+}
+
 std::string percent_of(int64_t part, int64_t whole) {
   if (whole <= 0) return "–";
   return fmt::format("{:.1f}", 100 * static_cast<double>(part) / static_cast<double>(whole));
@@ -71,14 +75,14 @@ std::string host_text(const analysis::Report& report) {
 }
 
 std::string amount_text(const analysis::Report& report, int64_t amount) {
-  std::string unit = analysis::imported_unit(report);
+  const std::string& unit = report.counted_unit;
   if (unit.empty()) return format_duration(amount);
   auto count = static_cast<uint64_t>(std::max<int64_t>(0, amount));
   return unit == "bytes" ? format_bytes(count) : fmt::format("{} {}", grouped(count), unit);
 }
 
 std::string window_text(const analysis::Report& report) {
-  if (!analysis::imported_unit(report).empty()) return "not known; a profile";
+  if (is_of_counts(report.run_kind)) return "not known; a profile";
   bool has_none = report.window_ns == 0 && !report.heap.timed;
   if (!has_none) return format_duration(report.window_ns);
   return report.info.utc_begin_ns > 0 ? "not known; a profile" : "not known";

@@ -12,6 +12,7 @@ std::string since(int64_t utc_ns);     // " from 2026-11-15 05:21:12 UTC"; empty
 std::string utc_time(int64_t utc_ns);  // 2026-11-15 05:21:12 UTC
 std::string grouped(uint64_t count);   // 1,234,567
 std::string interval_text(const analysis::Estimate& e);  // 10.6–14.2 %
+std::string share_text(const analysis::Diagnosis& f);    // 12.4 % of CPU time (10.6–14.2 %)
 std::string percent_of(int64_t part, int64_t whole);     // 12.3, without the sign; "–" of nothing
 std::string host_text(const analysis::Report& report);   // empty when the run does not say
 // What the samples of a report stand for: time, or what an imported profile counts.

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "analysis/compare/functions/counted_parts.h"
-#include "analysis/compare/statistics/measure.h"
 #include "analysis/compare/sides.h"
+#include "analysis/compare/statistics/measure.h"
 #include "analysis/compare/statistics/statistics.h"
 
 namespace assay::analysis {
@@ -132,7 +132,7 @@ void Measures::load() {
   }
   failed_requests();
   // A heap profile has no CPU time, and an imported one no length.
-  if (all_have(comparison_, [](const RunValues& run) { return run.heap_alone; }) &&
+  if (all_have(comparison_, [](const RunValues& run) { return is_heap_alone(run.run_kind); }) &&
       !comparison_.heap_timed)
     return;
   if (comparison_.per == Per::run)
