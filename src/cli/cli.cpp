@@ -21,14 +21,14 @@ constexpr const char* kDescription =
 
 constexpr const char* kExamples =
     "Examples:\n"
-    "  assay record --port 8000                 profile whoever listens on port 8000 for 30 s\n"
+    "  assay record --port 8000                 profile the server on port 8000 for 30 s\n"
     "  assay record --name redis-server --for 10s -o redis.assay\n"
     "  assay record -- ./server --threads 4     start a server and profile it until it ends\n"
     "  assay report redis.assay                 read the run again\n"
     "  assay view redis.assay                   look at it in the browser\n"
     "  assay heap --port 8000                   what its memory is made of, and what leaks\n"
     "  assay sql redis.assay \"SELECT * FROM thread\"\n"
-    "  assay doctor --port 8000                 what this machine allows, and what mends the rest\n"
+    "  assay doctor --port 8000                 what this machine allows, and how to fix the rest\n"
     "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage; a command started with -- passes on its own.";
 

@@ -38,9 +38,9 @@ std::vector<std::string> lines_of(const std::string& path) {
 
 }  // namespace
 
-SourceLines source_lines(const run::Reader& reader) {
+SourceLines source_lines(const run::Reader& reader, bool local) {
   auto files = std::make_shared<std::map<std::string, std::vector<std::string>>>();
-  return [&reader, files](const std::string& file, uint32_t first, uint32_t last) {
+  return [&reader, files, local](const std::string& file, uint32_t first, uint32_t last) {
     std::vector<std::string> found;
     bool any = false;
     for (uint32_t line = first; line <= last; ++line) {
@@ -48,7 +48,7 @@ SourceLines source_lines(const run::Reader& reader) {
       found.push_back(kept.value_or("").substr(0, kLongestLine));
       any = any || !found.back().empty();
     }
-    if (any) return found;
+    if (any || !local) return any ? found : std::vector<std::string>{};
     auto [it, added] = files->try_emplace(file);
     if (added) it->second = lines_of(file);
     const std::vector<std::string>& lines = it->second;

@@ -177,7 +177,7 @@ std::string findings(const analysis::Report& report) {
 std::string locks(const analysis::Report& report) {
   if (report.locks.empty()) return "";
   std::string text =
-      "### Locks\n\n| total | waits | mean | p99 | max | waited | at once | shape | lock |\n"
+      "### Locks\n\n| total | waits | mean | p99 | max | contended | waiters avg/max | shape | lock |\n"
       "|--:|--:|--:|--:|--:|--:|--:|---|---|\n";
   for (size_t i = 0; i < std::min(kLocksShown, report.locks.size()); ++i) {
     const analysis::LockSummary& l = report.locks[i];
@@ -194,7 +194,7 @@ std::string categories(const analysis::Report& report) {
   if (report.categories.empty()) return "";
   std::string head = "| CPU | 95 % interval | within | |\n|--:|--:|--:|---|\n";
   std::string text =
-      "### CPU by subsystem\n\nEach sample once; “within” counts what it calls, and overlaps.\n\n" +
+      "### CPU by subsystem\n\nEach sample once; “within” includes callees; rows overlap.\n\n" +
       head;
   std::string views, last;
   for (const analysis::CategoryShare& row : report.categories) {
@@ -278,7 +278,7 @@ std::string waits(const analysis::Report& report) {
   const analysis::OffCpuProfile& off = report.off_cpu;
   std::string text = "### Longest waits, off-CPU\n\n";
   if (off.paths.empty()) return text + "No thread blocked.\n";
-  text += fmt::format("{} in {} waits; waiting for a CPU is not among them.\n\n",
+  text += fmt::format("{} in {} waits; run-queue time not included.\n\n",
                       format_duration(off.time_ns), grouped(off.waits));
   text += "| | total | count | mean | p99 | max | kind | by |\n|--:|--:|--:|--:|--:|--:|---|---|\n";
   std::string stacks;

@@ -78,7 +78,7 @@ class FileReader : public Reader {
     BlocksAhead<Row> blocks(stream);
     while (true) {
       if (range.stop && *range.stop)
-        return fail("reading was stopped: nobody waits for the answer");
+        return fail("the request was cancelled");
       auto rows = blocks.next();
       if (!rows) return std::unexpected(rows.error());
       if (*rows == nullptr) return {};

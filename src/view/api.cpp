@@ -151,7 +151,7 @@ Response Api::answer_kept(RunIndex& run, const std::string& what, const std::str
   if (what == "tree") return made(tree_columns(run), kBinary);
   if (auto known = kept_.find(question)) return made(std::move(*known), kBinary);
   auto lease = run.borrow();
-  if (request.gone && *request.gone) return refusal(503, "nobody waits for the answer");
+  if (request.gone && *request.gone) return refusal(503, "the request was cancelled");
   Response response = answer(run, what, parameters, lease.reader(), request.gone.get());
   bool is_columns = response.status == 200 && response.type == kBinary;
   if (is_columns && response.file_name.empty()) kept_.keep(question, response.body);

@@ -26,7 +26,7 @@ struct Request {
   std::string method;  // "GET"
   std::string target;  // path and query, without the token
   std::string body;
-  std::shared_ptr<const std::atomic<bool>> gone;  // true: nobody waits for the answer; may be null
+  std::shared_ptr<const std::atomic<bool>> gone;  // true: the request was cancelled; may be null
 };
 
 struct Response {

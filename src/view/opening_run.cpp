@@ -5,15 +5,16 @@
 namespace assay::view {
 
 Result<std::unique_ptr<OpeningRun>> OpeningRun::start(const std::string& path,
-                                                      const run::Selection& selection) {
+                                                      const run::Selection& selection,
+                                                      bool local_source) {
   auto reader = run::Reader::open(path);
   if (!reader) return std::unexpected(reader.error());
   auto fragment = page_fragment((*reader)->contents(), selection);
   if (!fragment) return std::unexpected(fragment.error());
   std::unique_ptr<OpeningRun> run(new OpeningRun(path));
   run->fragment_ = std::move(*fragment);
-  run->thread_ = std::thread([run = run.get(), reader = std::move(*reader)]() mutable {
-    run->lay_out(std::move(reader));
+  run->thread_ = std::thread([run = run.get(), reader = std::move(*reader), local_source]() mutable {
+    run->lay_out(std::move(reader), local_source);
   });
   return run;
 }
@@ -26,8 +27,9 @@ OpeningRun::~OpeningRun() {
   if (thread_.joinable()) thread_.join();
 }
 
-void OpeningRun::lay_out(std::unique_ptr<run::Reader> reader) {
+void OpeningRun::lay_out(std::unique_ptr<run::Reader> reader, bool local_source) {
   IndexOptions options;
+  options.local_source = local_source;
   options.permille = &permille_;
   options.stop = &stop_;
   auto index = RunIndex::make(std::move(reader), path_, options);

@@ -22,9 +22,10 @@ namespace assay::view {
 
 class OpeningRun {
  public:
-  // `selection` is what the page shows first.
+  // `selection` is what the page shows first; `local_source`: see IndexOptions.
   static Result<std::unique_ptr<OpeningRun>> start(const std::string& path,
-                                                   const run::Selection& selection = {});
+                                                   const run::Selection& selection = {},
+                                                   bool local_source = false);
   // One that is laid out already.
   explicit OpeningRun(std::unique_ptr<RunIndex> index);
   ~OpeningRun();
@@ -41,7 +42,7 @@ class OpeningRun {
 
  private:
   explicit OpeningRun(std::string path) : path_(std::move(path)) {}
-  void lay_out(std::unique_ptr<run::Reader> reader);
+  void lay_out(std::unique_ptr<run::Reader> reader, bool local_source);
 
   std::string path_, fragment_;
   std::atomic<int> permille_{0};

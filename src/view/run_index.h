@@ -31,6 +31,7 @@ struct IndexOptions {
   size_t most_sum_bytes = 256u << 20;    // of them
   std::atomic<int>* permille = nullptr;  // told how far it is
   const std::atomic<bool>* stop = nullptr;
+  bool local_source = false;  // also show source of this machine's files that the run names
 };
 
 class RunIndex {
@@ -53,6 +54,8 @@ class RunIndex {
   TimeNs end_ns() const { return contents().info.window_end_ns; }
   int64_t window_ns() const { return end_ns() > begin_ns() ? end_ns() - begin_ns() : 0; }
   bool has_waits() const { return has_waits_; }
+  // A run is a foreign file: files of this machine are read for it only where the user asked for that.
+  bool reads_local_source() const { return local_source_; }
   // False: not one sample or wait in the window, so nothing says that it ran.
   bool seen(model::ThreadId thread) const { return seen_[thread.value]; }
 
@@ -104,6 +107,7 @@ class RunIndex {
   std::vector<bool> inlined_;
   std::vector<uint32_t> category_;
   bool has_waits_ = false;
+  bool local_source_ = false;
   std::vector<bool> seen_;  // by thread
   std::unique_ptr<SliceSums> sums_, moments_;
   std::string report_json_;

@@ -167,7 +167,7 @@ Result<Comparison> compare(const UnionTree& tree, std::vector<RunValues> base,
     for (const RunValues& run : side->runs) {
       if (divisor(run, out.per) > 0) continue;
       const char* lacks = out.per != Per::request ? "holds no time"
-                          : run.load_measured     ? "answered no request well"
+                          : run.load_measured     ? "has no successful request"
                                                   : "measured no load";
       return fail_with_remedy(
           fmt::format("{} {}: it cannot be compared per {}", run.path, lacks, per_name(out.per)),

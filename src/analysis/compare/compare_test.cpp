@@ -141,7 +141,7 @@ TEST(Compare, PerRequestNeedsLoad) {
   options.per = Per::request;
   auto failing = compare(tree, {a}, {b}, options);
   ASSERT_FALSE(failing);
-  EXPECT_THAT(failing.error().what, HasSubstr("answered no request well"));
+  EXPECT_THAT(failing.error().what, HasSubstr("has no successful request"));
   b.load_measured = false;
   auto out = compare(tree, {a}, {b}, options);
   ASSERT_FALSE(out);

@@ -77,7 +77,7 @@ void find_leaks(const HeapSummary& heap, std::vector<Diagnosis>& out) {
     f.share = share_of(site->old, heap.live);
     f.because =
         "what this line allocates is kept: it grew from mark to mark while the profile ran, "
-        "and memory that only grows ends the process one day";
+        "and memory that only grows ends in an out-of-memory error";
     f.recommendation =
         "free it where its owner ends, or bound the cache that holds it; profile for "
         "longer if this was a warm-up";
@@ -116,7 +116,7 @@ void find_growth(const HeapSummary& heap, std::vector<Diagnosis>& out) {
                      "window; {} here: {}",
                      bytes(first), bytes(last), largest_part(share_of(most->live, heap.live).share),
                      amount_text(most->live)));
-  f.title = "the heap grew all along";
+  f.title = "the heap grew all the time";
   f.of = ShareOf::live_heap;
   f.share = share_of(most->live, heap.live);
   f.because = "what is allocated is kept: together the lines hold more and more";

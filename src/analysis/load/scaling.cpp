@@ -155,7 +155,7 @@ void say_what_limits_this(Scaling& scaling) {
     scaling.sentences.push_back(fmt::format(
         "From {} clients on the load generator itself was the limit{}.", limited->clients,
         scaling.fit_leaves_out ? "; the curve leaves those levels out"
-                               : ": the curve is of both together"));
+                               : ": the curve describes server and generator together"));
   }
   for (const ScalingLevel& level : scaling.levels) {
     double failed = level.requests > 0

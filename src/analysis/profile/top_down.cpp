@@ -108,7 +108,7 @@ std::vector<TopDownShare> top_down(const TopDownCounts& counts) {
   out.push_back({"retiring", "useful work", 1, shares->retiring});
   add_divided(out, shares->retiring, shares->heavy, {"retiring_heavy", "of several operations"},
               {"retiring_light", "simple instructions"});
-  out.push_back({"bad_speculation", "work thrown away", 1, shares->bad});
+  out.push_back({"bad_speculation", "discarded work", 1, shares->bad});
   add_divided(out, shares->bad, shares->mispredicted,
               {"bad_speculation_branches", "wrongly predicted branches"},
               {"bad_speculation_other", "other restarts"});

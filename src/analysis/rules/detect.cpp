@@ -210,7 +210,7 @@ class Detection {
     f.share = {value, value, value};
     for (const MetricCondition& condition : rule.when) {
       double number = *condition.vital->of(in_.vitals);
-      f.evidence.push_back({fmt::format("{} = {:.4g}", condition.vital->id, number), {}, {}, 0});
+      f.evidence.push_back({condition.vital->say(number), {}, {}, 0});
     }
     out.push_back(std::move(f));
   }
@@ -228,7 +228,7 @@ class Detection {
       Diagnosis f = finding(rule);
       f.share = {1, 1, 1};
       f.evidence.push_back(
-          {fmt::format("{}: {} = {}", fact.scope, fact.key, fact.value), {}, {}, 0});
+          {fmt::format("{}: {} is {}", fact.scope, fact.key, fact.value), {}, {}, 0});
       out.push_back(std::move(f));
       return;
     }

@@ -47,7 +47,7 @@ Gain gain_of_cpus(const Vitals& v) {
   double left = v.host_cpus.value_or(0) - v.generator_cpus.value_or(0);
   double used = v.cpus_used.value_or(0);
   double most = left > 0 && used > 0 ? std::max(0.0, left / used - 1) : kMost;
-  return at_most(std::min(queued, most), "; were the CPUs its own");
+  return at_most(std::min(queued, most), "; if the target had all CPUs");
 }
 
 // In a closed loop a shorter answer is the next request sooner: X = N / R.
@@ -55,34 +55,34 @@ Gain gain_of_shorter_answers(const Vitals& v, const Diagnosis& f) {
   double latency_us = v.latency_ms.value_or(0) * 1000;
   double cpu_us = v.cpu_us_per_request.value_or(0);
   if (f.of != ShareOf::cpu_time || latency_us <= 0)
-    return none("more requests at once would; this lowers latency");
+    return none("only more concurrent requests would; it lowers latency");
   double f_of_latency = std::min(0.9, f.share.share * cpu_us / latency_us);
   return at_most(amdahl(f_of_latency), "; by shorter answers at the same concurrency");
 }
 
 Gain gain_of_cpu_time(const Vitals& v, VerdictKind verdict, const Diagnosis& f) {
-  if (f.of != ShareOf::cpu_time) return none("it is not on the bottleneck, which is the CPU");
+  if (f.of != ShareOf::cpu_time) return none("it is not at the bottleneck, which is the CPU");
   double share = f.share.share;
   if (verdict == VerdictKind::serial_stage && v.serial_on.value_or(0) > 0) {
     share = std::min(1.0, share * v.cpus_used.value_or(0) / *v.serial_on);
   }
   double bound = amdahl(share), next = next_limit(v, verdict);
   std::string_view remark = bound > next ? "; then the next resource is the limit"
-                            : verdict == VerdictKind::scheduler ? "; with as few CPUs as it gets"
+                            : verdict == VerdictKind::scheduler ? "; with the CPUs it gets now"
                                                                 : "";
   return at_most(std::min(bound, next), remark);
 }
 
 Gain gain_of_waiting(const Vitals& v, VerdictKind verdict, const Diagnosis& f) {
   if (f.of != ShareOf::busy_time)
-    return none("it is not on the bottleneck; it lowers the CPU used per request");
+    return none("it is not at the bottleneck; it lowers the CPU used per request");
   double bound = amdahl(f.share.share), next = next_limit(v, verdict);
   return at_most(std::min(bound, next), bound > next ? "; then the CPUs are the limit" : "");
 }
 
 Gain gain_of(const Vitals& v, VerdictKind verdict, const Diagnosis& f) {
   if (f.cause == Cause::memory)
-    return {std::nullopt, "memory: no bound on throughput follows from it"};
+    return {std::nullopt, "unknown: memory use does not bound throughput"};
   if (f.withholds) return {std::nullopt, "unknown: it makes the other numbers unreliable"};
   if (verdict == VerdictKind::withheld)
     return {std::nullopt, "unknown while the verdict is withheld"};

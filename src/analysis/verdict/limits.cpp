@@ -133,7 +133,7 @@ std::vector<model::QualityNote> limits_of(const Quality& quality) {
   add_sums(quality, notes);
   if (quality.samples < kFewSamples) {
     notes.push_back({"sampling",
-                     fmt::format("only {} on-CPU samples: mind the intervals", quality.samples),
+                     fmt::format("only {} on-CPU samples: the intervals are wide", quality.samples),
                      "record for longer, or with a higher --freq"});
   }
   add_stacks(quality, quality.on_cpu, "on-CPU", notes);

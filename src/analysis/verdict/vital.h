@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace assay::analysis {
@@ -137,6 +138,8 @@ struct VitalRow {
   std::string_view sentence;  // {} is the value
 
   const Vitals::Number& of(const Vitals& vitals) const { return vitals.*field; }
+  // The sentence with a value in its unit: "the target uses 41.0 % of the CPUs that it may use".
+  std::string say(double value) const;
 };
 
 std::span<const VitalRow> vital_rows();

@@ -69,7 +69,7 @@ bool add_import(const Measured& run, std::vector<Withheld>& reasons) {
   };
   if (is_heap_alone(run.run_kind)) {
     reasons.push_back(
-        {"the imported profile is one of the heap: it says nothing of time", remedy, true});
+        {"the imported profile is one of the heap: it contains no time", remedy, true});
   } else if (is_of_counts(run.run_kind)) {
     const std::string& unit = run.counted_unit;
     reasons.push_back({fmt::format("the imported profile counts {}, not time", unit),
@@ -100,7 +100,7 @@ void add_load(const Basis& basis, std::vector<Withheld>& reasons) {
   const Workload& load = basis.run.workload;
   if (load.present && !load.ended.empty()) {
     reasons.push_back({fmt::format("the load did not cover the capture ({})", load.ended),
-                       "mend the load, or record a shorter window"});
+                       "fix the load, or record a shorter window"});
   }
   if (!load.measured) return;
   if (load.generator_saturated) {
@@ -110,7 +110,7 @@ void add_load(const Basis& basis, std::vector<Withheld>& reasons) {
   double errors = basis.vitals.errors.value_or(0);
   if (errors > kErrors) {
     reasons.push_back({fmt::format("{} of the requests failed", format_percent(errors)),
-                       "mend the errors first: a failing request does other work"});
+                       "fix the errors first: failing requests do different work"});
   }
   if (load.surely_drifted_share > kDrift) {
     reasons.push_back({fmt::format("throughput changed by {} during the window",
@@ -130,7 +130,7 @@ std::vector<Withheld> reasons_to_withhold(const Basis& basis,
   std::vector<Withheld> reasons;
   if (add_import(run, reasons)) return reasons;
   if (is_heap_alone(run.run_kind)) {
-    reasons.push_back({"the run is of the heap alone: it says nothing of time",
+    reasons.push_back({"the run is of the heap alone: it contains no time",
                        "record time as well: assay record --heap", true});
     return reasons;
   }

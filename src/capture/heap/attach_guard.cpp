@@ -198,7 +198,7 @@ Result<GuardedResult> run_guarded(
   theirs.reset();
   if (!wait_for_result(ours.get())) {
     return fail_with_remedy(
-        "the target does not go on: somebody stopped it while it was attached to",
+        "the target was stopped during the attach",
         "continue it (kill -CONT), then try again");
   }
   auto result = receive_result(ours.get());

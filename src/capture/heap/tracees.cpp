@@ -119,7 +119,7 @@ Result<void> Breakpoint::insert() {
   if (!memory || !memory->read(address_, &original_, 1)) {
     return fail_errno("the code of process {} cannot be read", pid_);
   }
-  if (original_ == kInt3) return fail("somebody else has a breakpoint at malloc in {}", pid_);
+  if (original_ == kInt3) return fail("another tracer has a breakpoint at malloc in {}", pid_);
   if (!memory->write(address_, &kInt3, 1))
     return fail_errno("no breakpoint can be set in process {}", pid_);
   inserted_ = true;

@@ -53,7 +53,7 @@ Result<std::unique_ptr<EventSet>> EventSet::open(os::PerfKernel& kernel,
   if (options.switch_tracepoint && tracepoints) set->switch_ = read_switch_tracepoint();
   if (options.wakeups && !options.global_pids) {
     set->note("wake-ups",
-              "in a PID namespace wake-ups cannot be told apart: run-queue delay comes from "
+              "in a PID namespace wake-ups cannot be assigned to threads: run-queue delay comes from "
               "schedstat and wakers are not known",
               "run assay on the host, with --pid or --cgroup");
   }

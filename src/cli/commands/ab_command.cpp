@@ -68,7 +68,7 @@ class AbCommand final : public Command {
         ->type_name("URL");
     parser
         ->add_option("--ready-port", options_.record.load.ready_port,
-                     "Load by a command: wait until somebody listens on this port")
+                     "Load by a command: wait until a process listens on this port")
         ->check(whole_number(1, 65535))
         ->type_name("PORT");
     parser->add_option("--ready-timeout", ready_timeout_, "How long to wait for that (default 30s)")

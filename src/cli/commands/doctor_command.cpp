@@ -24,7 +24,7 @@ class DoctorCommand final : public Command {
   explicit DoctorCommand(CLI::App* parser) : Command(parser) {
     parser->footer(kExamples);
     target_.add_to(*parser);
-    parser->add_flag("--verbose", verbose_, "Print what stands behind a check, too: the BPF verifier's log");
+    parser->add_flag("--verbose", verbose_, "Also print the details of a check: the BPF verifier's log");
     parser->add_flag("--json", json_, "Print the checks as JSON");
   }
 

@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kExamples =
     "Examples:\n"
     "  assay heap -- ./server --threads 4          start it and profile its heap to its end\n"
-    "  assay heap --port 8000 --for 60s            attach to whoever listens on port 8000\n"
+    "  assay heap --port 8000 --for 60s            attach to the server on port 8000\n"
     "  assay heap --pid 4711 --rate 64k            sample more finely\n"
     "  assay heap --name redis-server --leaks      show suspected leaks alone\n"
     "  assay export RUN.assay --format svg --metric inuse_space -o heap.svg\n"
@@ -135,7 +135,7 @@ class HeapCommand final : public Command {
     if (verdict.answer == analysis::LeakAnswer::suspected) return kLeaks;
     if (verdict.answer == analysis::LeakAnswer::unknown) {
       if (!flags_.quiet())
-        say(stderr, "whether it leaks could not be told: {}\n  try: {}\n", verdict.reason,
+        say(stderr, "cannot decide whether it leaks: {}\n  try: {}\n", verdict.reason,
             verdict.remedy);
       return kFailed;
     }

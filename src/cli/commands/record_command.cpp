@@ -87,7 +87,7 @@ class RecordCommand final : public Command {
                      "With --heap: mean bytes between sampled allocations (default 512k)")
         ->type_name("BYTES");
     parser->add_flag("--counters", options_.counters,
-                     "Count cycles, instructions, branches and caches, too (dearer switches)");
+                     "Count cycles, instructions, branches and caches, too (context switches cost more)");
     parser->add_flag("--no-wakeups", no_wakeups_,
                      "Do not trace wake-ups: cheaper on very switch-heavy servers");
     parser->add_flag(

@@ -45,7 +45,8 @@ class ReportCommand final : public Command {
         ->type_name("REGEX");
     parser->add_option("--rules", rule_dirs_, "Also use the rule files (*.toml) below DIR")
         ->type_name("DIR");
-    parser->add_flag("--no-source", no_source_, "Do not look for source lines");
+    parser->add_flag("--source", local_source_, "Also read source lines from this machine's files that the run names");
+    parser->add_flag("--no-source", no_source_, "Show no source lines, not even those in the run");
   }
 
   int run(const Invocation&) override {
@@ -64,7 +65,7 @@ class ReportCommand final : public Command {
         say(stderr, "assay: {} (this rule is left out)\n", error.text());
       }
     }
-    if (!no_source_) options_.source = source_lines(**reader);
+    if (!no_source_) options_.source = source_lines(**reader, local_source_);
     auto report = analysis::analyse(**reader, options_);
     if (!report) return print_error(report.error());
     if (format_ == "html") return write_page(std::move(*reader), *report);
@@ -81,7 +82,9 @@ class ReportCommand final : public Command {
   }
 
   int write_page(std::unique_ptr<run::Reader> reader, const analysis::Report& report) const {
-    auto index = view::RunIndex::make(std::move(reader), run_path_);
+    view::IndexOptions index_options;
+    index_options.local_source = local_source_ && !no_source_;
+    auto index = view::RunIndex::make(std::move(reader), run_path_, index_options);
     if (!index) return print_error(index.error());
     auto page = view::render_html(**index, (*index)->reader(), report::render_json(report));
     return page ? write(*page) : print_error(page.error());
@@ -107,6 +110,7 @@ class ReportCommand final : public Command {
   bool json_ = false;
   std::string output_;
   std::vector<std::string> rule_dirs_;
+  bool local_source_ = false;
   bool no_source_ = false;
   SelectionFlags selection_;
   analysis::Options options_;
@@ -115,7 +119,7 @@ class ReportCommand final : public Command {
 }  // namespace
 
 std::unique_ptr<Command> make_report_command(CLI::App& app) {
-  return std::make_unique<ReportCommand>(app.add_subcommand("report", "Tell what a run holds"));
+  return std::make_unique<ReportCommand>(app.add_subcommand("report", "Report what a run shows"));
 }
 
 }  // namespace assay::cli

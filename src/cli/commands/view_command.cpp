@@ -31,6 +31,7 @@ class ViewCommand final : public Command {
     parser->add_option("--bind", address_, "Address to serve on (default 127.0.0.1)")
         ->type_name("ADDRESS");
     selection_.add_to(*parser);
+    parser->add_flag("--source", local_source_, "Also show source from this machine's files that the runs name");
     parser->add_flag("--no-browser", no_browser_, "Print the address and open nothing");
   }
 
@@ -40,7 +41,8 @@ class ViewCommand final : public Command {
     std::vector<std::unique_ptr<view::OpeningRun>> runs;
     for (const std::string& path : paths_) {
       // The page selects in its first run.
-      auto run = view::OpeningRun::start(path, runs.empty() ? *selection : run::Selection());
+      auto run = view::OpeningRun::start(path, runs.empty() ? *selection : run::Selection(),
+                                         local_source_);
       if (!run) return print_error(run.error());
       runs.push_back(std::move(*run));
     }
@@ -101,6 +103,7 @@ class ViewCommand final : public Command {
   SelectionFlags selection_;
   int port_ = 0;
   std::string address_ = "127.0.0.1";
+  bool local_source_ = false;
   bool no_browser_ = false;
 };
 

@@ -16,7 +16,7 @@ void TargetOptions::add_to(CLI::App& parser) {
       ->type_name("NAME")
       ->group(kGroup);
   parser.add_option("--exe", spec_.exe, "Program file")->type_name("PATH")->group(kGroup);
-  parser.add_option("--port", spec_.port, "Whoever listens on this TCP port")
+  parser.add_option("--port", spec_.port, "The process that listens on this TCP port")
       ->check(whole_number(1, 65535))
       ->type_name("PORT")
       ->group(kGroup);

@@ -78,7 +78,7 @@ Result<void> refuse_repeated(const std::vector<std::string>& side) {
     std::string file =
         std::filesystem::weakly_canonical(std::filesystem::absolute(path), unknown).string();
     if (!seen.insert(unknown ? path : file).second)
-      return fail_with_remedy(fmt::format("{} stands twice on one side, and counts once", path),
+      return fail_with_remedy(fmt::format("{} is given twice on one side", path),
                               "record another run");
   }
   return {};

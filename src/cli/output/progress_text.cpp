@@ -50,7 +50,7 @@ std::string progress_text(const session::RecordProgress& state) {
 }
 
 std::string progress_text(const session::HeapProgress& state) {
-  if (state.phase == Phase::preparing) return "preparing: bringing the sampler into the target";
+  if (state.phase == Phase::preparing) return "preparing: loading the sampler into the target";
   if (state.phase == Phase::waiting_for_detach) return kUndoing;
   return fmt::format("{} {} · {} sampled allocations · {} live", phase_text(state.phase),
                      time_text(state), format_count(state.allocations),

@@ -50,7 +50,7 @@ TEST(ProgressText, PhasesBeforeTheWindowSayWhatIsDone) {
   record.phase = Phase::waiting_for_detach;
   EXPECT_EQ(progress_text(record), "waiting: an earlier attach is being undone");
   session::HeapProgress heap;
-  EXPECT_EQ(progress_text(heap), "preparing: bringing the sampler into the target");
+  EXPECT_EQ(progress_text(heap), "preparing: loading the sampler into the target");
   heap.phase = Phase::waiting_for_detach;
   EXPECT_EQ(progress_text(heap), "waiting: an earlier attach is being undone");
 }

@@ -260,7 +260,7 @@ class HeapText {
 
   void note_missing() {
     builder_.note(
-        "cut", fmt::format("the imported profile's rows have less than its header tells ({} of {} "
+        "cut", fmt::format("the imported profile's rows have less than its header states ({} of {} "
                            "bytes live, {} of {} allocated): it may have been cut",
                            seen_.live.bytes, told_.live.bytes, seen_.allocated.bytes,
                            told_.allocated.bytes));

@@ -357,7 +357,7 @@ Result<void> RunBuilder::finish(model::RunInfo info) {
   fact("waits", waits_ > 0 ? "present" : "absent");
   if (untimed) {
     note("times",
-         "the imported file has sums without times: rows stand one after another on their thread's "
+         "the imported file has sums without times: rows are placed one after another on their thread's "
          "clock, and distributions of waits are means");
   }
   if (waits_in_rows_) {

@@ -75,7 +75,7 @@ std::string what_text(const Change& change) {
   if (change.kind == ChangeKind::moved)
     return fmt::format("only moved between it and {}", change.partner);
   if (change.kind != ChangeKind::changed) return std::string(kind_text(change.kind));
-  return change.with_callees ? "with all that it calls" : "its own time";
+  return change.with_callees ? "including callees" : "its own time";
 }
 
 std::string changes_heading(const Comparison& comparison) {

@@ -78,7 +78,7 @@ void write_counters(const analysis::Report& report, TextPage& page) {
 }
 
 void write_quality(const analysis::Report& report, TextPage& page) {
-  page.heading("Quality", "how far all of this carries");
+  page.heading("Quality", "how much to trust these numbers");
   page.phrases(
       left("quality", kLabelColumns),
       is_heap_only(report) ? heap_quality_phrases(report) : quality_phrases(report.quality),

@@ -49,8 +49,8 @@ void write_leaks(const analysis::HeapSummary& heap, TextPage& page) {
   std::vector<const analysis::HeapSite*> leaks = leaking_sites(heap);
   page.heading("Suspected leaks",
                leaks.empty()
-                   ? std::string("no call site both grew throughout and kept what it took")
-                   : fmt::format("grew throughout and kept; younger than {} left out",
+                   ? std::string("no call site grew all the time and kept its memory")
+                   : fmt::format("grew all the time; memory younger than {} is ignored",
                                  format_duration(heap.young_ns)));
   for (const analysis::HeapSite* site : leaks) {
     page.paragraph("  ! ",

@@ -75,7 +75,7 @@ void write_waits(const analysis::Report& report, TextPage& page) {
     return;
   }
   page.heading("Longest waits, off-CPU",
-               fmt::format("{} in {} waits; waiting for a CPU is not among them",
+               fmt::format("{} in {} waits; run-queue time not included",
                            format_duration(off.time_ns), grouped(off.waits)));
   page.line(page.ink(Ink::dim, fmt::format("{}{}{}{}{}  {} by", right("total", 10),
                                            right("count", 8), right("mean", 10), right("p99", 10),

@@ -96,7 +96,7 @@ void write_findings(const analysis::Report& report, TextPage& page) {
     page.heading("Findings", "none: no detector's threshold was reached");
   }
   if (report.not_bottlenecks.empty()) return;
-  page.heading("Not a bottleneck", "often suspected, cleared by the numbers");
+  page.heading("Not a bottleneck", "common suspects that this run rules out");
   for (size_t i = 0; i < std::min(kClearedShown, report.not_bottlenecks.size()); ++i) {
     const analysis::NotBottleneck& n = report.not_bottlenecks[i];
     page.paragraph("  ", fmt::format("{}: {}", n.what, n.text), 4);
@@ -108,15 +108,15 @@ void write_locks(const analysis::Report& report, TextPage& page) {
   page.heading("Locks", "longest total wait first");
   page.line(page.ink(Ink::dim, fmt::format("{}{}{}{}{}{}  lock", right("total", 10),
                                            right("waits", 8), right("mean", 10), right("p99", 10),
-                                           right("waited", 9), right("at once", 9))));
+                                           right("contended", 11), right("waiters avg/max", 17))));
   for (size_t i = 0; i < std::min(kLocksShown, report.locks.size()); ++i) {
     const analysis::LockSummary& lock = report.locks[i];
     page.line(fmt::format(
         "{}{}{}{}{}{}  {}", right(format_duration(lock.total_ns), 10),
         right(format_count(lock.waits), 8), right(format_duration(lock.mean_ns), 10),
-        right(format_duration(lock.p99_ns), 10), right(format_percent(lock.waited_share), 9),
-        right(fmt::format("{:.1f}/{}", lock.mean_waiters, lock.most_waiters), 9),
-        fitted(lock.name, page.width() - 58)));
+        right(format_duration(lock.p99_ns), 10), right(format_percent(lock.waited_share), 11),
+        right(fmt::format("{:.1f}/{}", lock.mean_waiters, lock.most_waiters), 17),
+        fitted(lock.name, page.width() - 68)));
     std::vector<std::string> phrases{std::string(analysis::lock_shape_id(lock.shape))};
     for (size_t w = 0; w < std::min<size_t>(2, lock.waiters.size()); ++w) {
       const analysis::LockWaiter& waiter = lock.waiters[w];
@@ -137,7 +137,7 @@ void write_locks(const analysis::Report& report, TextPage& page) {
 
 void write_categories(const analysis::Report& report, TextPage& page) {
   if (report.categories.empty()) return;
-  page.heading("CPU by subsystem", "each sample once; “within” counts what it calls, and overlaps");
+  page.heading("CPU by subsystem", "each sample once; “within” includes callees; rows overlap");
   page.line(page.ink(Ink::dim, fmt::format("{}{}{}  subsystem", right("CPU", kShareColumns),
                                            right("95 % interval", 15), right("within", 9))));
   size_t shown = 0;

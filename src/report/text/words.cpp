@@ -82,10 +82,10 @@ std::string amount_text(const analysis::Report& report, int64_t amount) {
 }
 
 std::string window_text(const analysis::Report& report) {
-  if (is_of_counts(report.run_kind)) return "not known; a profile";
+  if (is_of_counts(report.run_kind)) return "unknown (imported profile)";
   bool has_none = report.window_ns == 0 && !report.heap.timed;
   if (!has_none) return format_duration(report.window_ns);
-  return report.info.utc_begin_ns > 0 ? "not known; a profile" : "not known";
+  return report.info.utc_begin_ns > 0 ? "unknown (imported profile)" : "not known";
 }
 
 std::string capture_text(const analysis::Report& report) {

@@ -77,7 +77,7 @@ Result<std::shared_ptr<RunFile>> make_run_file(const std::string& path, const mo
   std::string journal = path + "-journal";
   auto file = RunFile::adopt(std::move(fd), journal);
   if (auto filled = fill(file, path, info); !filled) return std::unexpected(filled.error());
-  if (!file->lock_for_writing()) return fail("{} is being written by somebody else", path);
+  if (!file->lock_for_writing()) return fail("{} is being written by another process", path);
   // A journal left by a killed capture is not of the new file.
   if (overwrite || ::access(path.c_str(), F_OK) != 0) ::unlink(journal.c_str());
   if (auto moved = made->commit(); !moved) {

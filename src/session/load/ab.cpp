@@ -64,7 +64,7 @@ Result<void> wait_until_free(const LoadRequest& request, const std::atomic<bool>
     if (!there) return {};
     if (monotonic_ns() >= deadline)
       return fail_with_remedy(
-          fmt::format("somebody else already answers at {}: it would be measured instead",
+          fmt::format("another server already answers at {}: it would be measured instead",
                       there->text()),
           fmt::format("stop it first (assay doctor --port {} says who it is)", url->port));
     ::usleep(50'000);

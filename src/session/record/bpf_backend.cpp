@@ -11,7 +11,7 @@ Result<void> may_work(const os::Capabilities& machine) {
     return fail_with_remedy("in a PID namespace the kernel's pids are not ours",
                             "run assay on the host, with --pid or --cgroup");
   if (!machine.btf)
-    return fail_with_remedy("this kernel does not tell its types (no /sys/kernel/btf/vmlinux)",
+    return fail_with_remedy("this kernel has no type information (no /sys/kernel/btf/vmlinux)",
                             "boot a kernel built with CONFIG_DEBUG_INFO_BTF");
   if (machine.lockdown == "confidentiality")
     return fail_with_remedy("the kernel is locked down (confidentiality)",

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "elf/elf_file.h"
+#include "symbol/file_access.h"
 #include "symbol/dwarf/debug_info.h"
 #include "symbol/elf/debug_files.h"
 
@@ -146,7 +147,7 @@ TEST_P(Addr2line, SaysTheSameOfEveryAddress) {
   for (const auto& section : (*file)->sections()) {
     if (section.executable()) code.push_back({section.address, section.address + section.size});
   }
-  DebugFiles files(0, "", false);
+  DebugFiles files(0, "", direct_file_access(), false);
   DebugInfo debug(**file, "", code, files, "", "");
   size_t deepest = 0;
   for (uint64_t at : all) {

@@ -240,7 +240,8 @@ Result<std::string> source_json(const RunIndex& run, const run::Reader& reader,
   nlohmann::ordered_json json{{"file", file}, {"from", from}};
   nlohmann::ordered_json lines = nlohmann::ordered_json::array();
   bool in_run = false;
-  std::vector<std::string> disk = lines_on_disk(file);
+  std::vector<std::string> disk;
+  if (run.reads_local_source()) disk = lines_on_disk(file);
   for (uint32_t number = from; number <= to; ++number) {
     auto text = reader.source_line(file, number);
     if (!text) return std::unexpected(text.error());

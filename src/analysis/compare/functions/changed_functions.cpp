@@ -271,7 +271,7 @@ class Search {
     changes_.push_back(std::move(change));
   }
 
-  // What a function told "with all that it calls" calls has been told with it.
+  // What a function told "including callees" calls has been told with it.
   void tell_below(uint32_t node) {
     told_[node] = 1;
     for (size_t below = node + 1; below < told_.size(); ++below)
@@ -354,8 +354,8 @@ class Search {
   Row all_;
   std::vector<Row> self_, total_;  // by function
   std::vector<char> outermost_;    // by node: not below another call of the same function
-  std::vector<char> told_;         // by node: it is below a function told with all that it calls
-  std::map<uint32_t, bool> reported_;  // function, and whether with all that it calls
+  std::vector<char> told_;         // by node: it is below a function told including callees
+  std::map<uint32_t, bool> reported_;  // function, and whether including callees
   std::vector<Tested> found_;
   std::vector<char> changed_in_;  // by node: it, or something below it, changed
   std::vector<Change> changes_;

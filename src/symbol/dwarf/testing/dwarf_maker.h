@@ -13,6 +13,7 @@
 
 #include "elf/elf_file.h"
 #include "model/location.h"
+#include "symbol/file_access.h"
 #include "symbol/dwarf/debug_info.h"
 #include "symbol/elf/debug_files.h"
 
@@ -114,7 +115,7 @@ inline std::string make_elf(Sections sections) {
 inline std::vector<model::Location> find_in(const Sections& sections, uint64_t address) {
   auto file = elf::ElfFile::open_memory(make_elf(sections));
   if (!file) return {};
-  DebugFiles files(0, "", false);
+  DebugFiles files(0, "", direct_file_access(), false);
   DebugInfo debug(**file, "", {{kText, kText + kTextBytes}}, files, "", "");
   std::vector<model::Location> out;
   debug.find(address, true, out);
