@@ -40,6 +40,7 @@ Result<std::unique_ptr<RunIndex>> RunIndex::make(std::unique_ptr<run::Reader> re
                                                  const std::string& path,
                                                  const IndexOptions& options) {
   std::unique_ptr<RunIndex> index(new RunIndex(std::move(reader), path));
+  index->local_source_ = options.local_source;
   if (auto looked = index->look_once(options); !looked) return std::unexpected(looked.error());
   return index;
 }

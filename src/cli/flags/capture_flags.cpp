@@ -53,7 +53,7 @@ Result<analysis::Report> CaptureFlags::conclude(const std::string& run_path, Ren
   if (!reader) return std::unexpected(reader.error());
   analysis::Options options;
   options.run_path = run_path;
-  options.source = source_lines(**reader);
+  options.source = source_lines(**reader, false);
   auto report = analysis::analyse(**reader, options);
   if (!report || quiet_) return report;
   say(stdout, "{}",
