@@ -5,6 +5,7 @@
 
 #include "analysis/testing/fake_run.h"
 #include "formats/format.h"
+#include "view/run_index.h"
 
 namespace assay::view {
 namespace {

@@ -31,136 +31,132 @@ const DetectorRule& rule(const std::string& id) {
 
 // What a server must be like besides the example for the detector's other conditions to hold.
 using Setup = std::function<void(FakeServer&)>;
-const std::map<std::string, Setup>& setups() {
-  static const std::map<std::string, Setup> kSetups{
-      {"serial-completion-queue",
-       [](FakeServer& s) {
-         s.fact("usable_cpus", "8");
-         s.thread("cq", "cq",
-                  {runs({"main", "Server::HandleRpcs", "CallData::Proceed"}, 9.8),
-                   waits(kTakeWork, 0.2)});
-       }},
-      {"small-writes",
-       [](FakeServer& s) {
-         s.load("throughput_per_s", "1000");
-         s.grows(SeriesScope::socket, "bytes_acked", 100'000, "port 80 inbound");
-       }},
-      {"empty-reads",
-       [](FakeServer& s) {
-         s.thread("p", "p",
+const std::map<std::string, Setup> kSetups{
+    {"serial-completion-queue",
+     [](FakeServer& s) {
+       s.fact("usable_cpus", "8");
+       s.thread(
+           "cq", "cq",
+           {runs({"main", "Server::HandleRpcs", "CallData::Proceed"}, 9.8), waits(kTakeWork, 0.2)});
+     }},
+    {"small-writes",
+     [](FakeServer& s) {
+       s.load("throughput_per_s", "1000");
+       s.grows(SeriesScope::socket, "bytes_acked", 100'000, "port 80 inbound");
+     }},
+    {"empty-reads",
+     [](FakeServer& s) {
+       s.thread("p", "p", {runs({"main", "poll"}, 0.005), waits({"main", "poll", "k:ep_poll"}, 5)});
+     }},
+    {"notify-all",
+     [](FakeServer& s) {
+       s.thread("p", "p",
+                {runs({"main"}, 0.005),
+                 waits({"main", "libc.so.6:pthread_cond_wait", "k:futex_wait_queue"}, 5)});
+     }},
+    {"go-idle-spinning", [](FakeServer& s) { s.fact("usable_cpus", "8"); }},
+    {"delayed-ack",
+     [](FakeServer& s) {
+       s.thread("p", "p", {runs({"main"}, 1), waits({"main", "k:sk_wait_data"}, 40)});
+     }},
+    {"one-connection",
+     [](FakeServer& s) {
+       s.level(SeriesScope::socket, "connections", 1, "port 80 inbound");
+       s.load("connections", "1");
+       s.load("streams", "64");
+     }},
+    {"blocked-event-loop",
+     [](FakeServer& s) {
+       s.fact("usable_cpus", "8");
+       s.thread("loop", "loop", {runs(kCompute, 9.8), waits(kTakeWork, 0.2)});
+       s.level(SeriesScope::socket, "recv_q", 500, "port 80 inbound");
+     }},
+    {"thundering-herd",
+     [](FakeServer& s) {
+       for (int i = 0; i < 40; ++i)
+         s.thread("p" + std::to_string(i), "p-*",
                   {runs({"main", "poll"}, 0.005), waits({"main", "poll", "k:ep_poll"}, 5)});
-       }},
-      {"notify-all",
-       [](FakeServer& s) {
-         s.thread("p", "p",
-                  {runs({"main"}, 0.005),
-                   waits({"main", "libc.so.6:pthread_cond_wait", "k:futex_wait_queue"}, 5)});
-       }},
-      {"go-idle-spinning", [](FakeServer& s) { s.fact("usable_cpus", "8"); }},
-      {"delayed-ack",
-       [](FakeServer& s) {
-         s.thread("p", "p", {runs({"main"}, 1), waits({"main", "k:sk_wait_data"}, 40)});
-       }},
-      {"one-connection",
-       [](FakeServer& s) {
-         s.level(SeriesScope::socket, "connections", 1, "port 80 inbound");
-         s.load("connections", "1");
-         s.load("streams", "64");
-       }},
-      {"blocked-event-loop",
-       [](FakeServer& s) {
-         s.fact("usable_cpus", "8");
-         s.thread("loop", "loop", {runs(kCompute, 9.8), waits(kTakeWork, 0.2)});
-         s.level(SeriesScope::socket, "recv_q", 500, "port 80 inbound");
-       }},
-      {"thundering-herd",
-       [](FakeServer& s) {
-         for (int i = 0; i < 40; ++i)
-           s.thread("p" + std::to_string(i), "p-*",
-                    {runs({"main", "poll"}, 0.005), waits({"main", "poll", "k:ep_poll"}, 5)});
-       }},
-      {"lock-convoy",
-       [](FakeServer& s) {
-         for (int i = 0; i < 4; ++i)
-           s.thread("c" + std::to_string(i), "c-*",
-                    {runs(kCompute, 0.02), waits(kTakeLock, 0.1 + i * 0.001, 0x2000)});
-       }},
-      {"false-sharing", [](FakeServer& s) { s.level(SeriesScope::host, "hitm_share", 1); }},
-      {"hot-function",
-       [](FakeServer& s) {
-         s.thread("h", "h", {runs(kCompute, 5), waits(kTakeWork, 5)});
-       }},
-      {"sleep-on-request",
-       [](FakeServer& s) {
-         s.thread("h", "h", {runs(kCompute, 5), waits(kSleep, 3), waits(kTakeWork, 2)});
-       }},
-      {"downstream-waits",
-       [](FakeServer& s) {
-         s.thread("h", "h", {runs(kCompute, 5), waits(kAskBackend, 3), waits(kTakeWork, 2)});
-       }},
-      {"send-waits",
-       [](FakeServer& s) {
-         s.thread("h", "h", {runs(kCompute, 5), waits(kSendBlocked, 3), waits(kTakeWork, 2)});
-       }},
-      {"handoff-waits",
-       [](FakeServer& s) {
-         s.thread("h", "h",
-                  {runs(kCompute, 5),
-                   waits(below_loop({"handle", "Future::get", "libc.so.6:pthread_cond_wait",
-                                     "k:futex_wait_queue"}),
-                         3),
-                   waits(kTakeWork, 2)});
-       }},
-      {"cpu-quota",
-       [](FakeServer& s) {
-         s.grows(SeriesScope::cgroup, "periods", 10, "/x");
-         s.grows(SeriesScope::cgroup, "throttled_periods", 5, "/x");
-       }},
-      {"oversubscription",
-       [](FakeServer& s) {
-         for (int i = 0; i < 8; ++i)
-           s.thread("o" + std::to_string(i), "o-*", {runs(kCompute, 5), queues(15)});
-       }},
-      {"confined-to-few-cpus",
-       [](FakeServer& s) {
-         s.fact("usable_cpus", "1");
-         s.fact("usable_cpus_bound_by", "affinity");
-         s.host_busy(0.4);
-         for (int i = 0; i < 2; ++i)
-           s.thread("o" + std::to_string(i), "o-*",
-                    {runs(kCompute, 2), queues(2), waits(kTakeWork, 4)});
-       }},
-      {"noisy-neighbour",
-       [](FakeServer& s) {
-         s.host_busy(0.99);
-         s.thread("o", "o", {runs(kCompute, 2), queues(3), waits(kTakeWork, 4)});
-       }},
-      {"softirq-on-one-cpu",
-       [](FakeServer& s) { s.grows(SeriesScope::host, "cpu_softirq", 0.97e9); }},
-      {"accept-queue-full",
-       [](FakeServer& s) {
-         s.level(SeriesScope::socket, "accept_backlog", 120, "*:80 listen");
-         s.level(SeriesScope::socket, "accept_backlog_limit", 128, "*:80 listen");
-       }},
-      {"major-faults", [](FakeServer& s) { s.grows(SeriesScope::process, "major_faults", 100); }},
-      {"migration-storm", [](FakeServer& s) { s.grows(SeriesScope::thread, "migrations", 5000); }},
-      {"fault-storm", [](FakeServer& s) { s.grows(SeriesScope::process, "minor_faults", 40000); }},
-      {"memory-bound",
-       [](FakeServer& s) {
-         s.grows(SeriesScope::process, "cycles", 2e9);
-         s.grows(SeriesScope::process, "instructions", 1e9);
-         s.grows(SeriesScope::process, "llc_misses", 2e7);
-       }},
-      {"branch-bound",
-       [](FakeServer& s) {
-         s.grows(SeriesScope::process, "cycles", 2e9);
-         s.grows(SeriesScope::process, "instructions", 2e9);
-         s.grows(SeriesScope::process, "branch_misses", 4e7);
-       }},
-      {"debug-build", [](FakeServer& s) { s.fact("build", "debug"); }},
-  };
-  return kSetups;
-}
+     }},
+    {"lock-convoy",
+     [](FakeServer& s) {
+       for (int i = 0; i < 4; ++i)
+         s.thread("c" + std::to_string(i), "c-*",
+                  {runs(kCompute, 0.02), waits(kTakeLock, 0.1 + i * 0.001, 0x2000)});
+     }},
+    {"false-sharing", [](FakeServer& s) { s.level(SeriesScope::host, "hitm_share", 1); }},
+    {"hot-function",
+     [](FakeServer& s) {
+       s.thread("h", "h", {runs(kCompute, 5), waits(kTakeWork, 5)});
+     }},
+    {"sleep-on-request",
+     [](FakeServer& s) {
+       s.thread("h", "h", {runs(kCompute, 5), waits(kSleep, 3), waits(kTakeWork, 2)});
+     }},
+    {"downstream-waits",
+     [](FakeServer& s) {
+       s.thread("h", "h", {runs(kCompute, 5), waits(kAskBackend, 3), waits(kTakeWork, 2)});
+     }},
+    {"send-waits",
+     [](FakeServer& s) {
+       s.thread("h", "h", {runs(kCompute, 5), waits(kSendBlocked, 3), waits(kTakeWork, 2)});
+     }},
+    {"handoff-waits",
+     [](FakeServer& s) {
+       s.thread("h", "h",
+                {runs(kCompute, 5),
+                 waits(below_loop({"handle", "Future::get", "libc.so.6:pthread_cond_wait",
+                                   "k:futex_wait_queue"}),
+                       3),
+                 waits(kTakeWork, 2)});
+     }},
+    {"cpu-quota",
+     [](FakeServer& s) {
+       s.grows(SeriesScope::cgroup, "periods", 10, "/x");
+       s.grows(SeriesScope::cgroup, "throttled_periods", 5, "/x");
+     }},
+    {"oversubscription",
+     [](FakeServer& s) {
+       for (int i = 0; i < 8; ++i)
+         s.thread("o" + std::to_string(i), "o-*", {runs(kCompute, 5), queues(15)});
+     }},
+    {"confined-to-few-cpus",
+     [](FakeServer& s) {
+       s.fact("usable_cpus", "1");
+       s.fact("usable_cpus_bound_by", "affinity");
+       s.host_busy(0.4);
+       for (int i = 0; i < 2; ++i)
+         s.thread("o" + std::to_string(i), "o-*",
+                  {runs(kCompute, 2), queues(2), waits(kTakeWork, 4)});
+     }},
+    {"noisy-neighbour",
+     [](FakeServer& s) {
+       s.host_busy(0.99);
+       s.thread("o", "o", {runs(kCompute, 2), queues(3), waits(kTakeWork, 4)});
+     }},
+    {"softirq-on-one-cpu",
+     [](FakeServer& s) { s.grows(SeriesScope::host, "cpu_softirq", 0.97e9); }},
+    {"accept-queue-full",
+     [](FakeServer& s) {
+       s.level(SeriesScope::socket, "accept_backlog", 120, "*:80 listen");
+       s.level(SeriesScope::socket, "accept_backlog_limit", 128, "*:80 listen");
+     }},
+    {"major-faults", [](FakeServer& s) { s.grows(SeriesScope::process, "major_faults", 100); }},
+    {"migration-storm", [](FakeServer& s) { s.grows(SeriesScope::thread, "migrations", 5000); }},
+    {"fault-storm", [](FakeServer& s) { s.grows(SeriesScope::process, "minor_faults", 40000); }},
+    {"memory-bound",
+     [](FakeServer& s) {
+       s.grows(SeriesScope::process, "cycles", 2e9);
+       s.grows(SeriesScope::process, "instructions", 1e9);
+       s.grows(SeriesScope::process, "llc_misses", 2e7);
+     }},
+    {"branch-bound",
+     [](FakeServer& s) {
+       s.grows(SeriesScope::process, "cycles", 2e9);
+       s.grows(SeriesScope::process, "instructions", 2e9);
+       s.grows(SeriesScope::process, "branch_misses", 4e7);
+     }},
+    {"debug-build", [](FakeServer& s) { s.fact("build", "debug"); }},
+};
 
 // A server whose workers compute and, in between, do what the stack says for `ms` of every 10.
 FakeServer server_with(const DetectorRule& rule, const std::vector<std::string>& stack, double ms,
@@ -182,8 +178,8 @@ FakeServer server_with(const DetectorRule& rule, const std::vector<std::string>&
   }
   cycle.push_back(waits(kTakeWork, 2));
   server.thread("worker-1", "worker-*", cycle);
-  auto setup = setups().find(rule.id);
-  if (with_setup && setup != setups().end()) setup->second(server);
+  auto setup = kSetups.find(rule.id);
+  if (with_setup && setup != kSetups.end()) setup->second(server);
   return server;
 }
 
@@ -191,7 +187,7 @@ class EveryDetector : public testing::TestWithParam<std::string> {};
 
 TEST_P(EveryDetector, FiresOnItsExample) {
   const DetectorRule& one = rule(GetParam());
-  bool has_case = !one.example.empty() || setups().contains(one.id);
+  bool has_case = !one.example.empty() || kSetups.contains(one.id);
   ASSERT_TRUE(has_case) << "a detector needs an example in its file or a setup here";
   Report report = server_with(one, one.example, 4, true).report();
   EXPECT_TRUE(fired(report, one.id));

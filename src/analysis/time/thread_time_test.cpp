@@ -242,13 +242,13 @@ TEST_F(ThreadTimeTest, PoolsAndProcessesAreGrouped) {
   EXPECT_EQ(report.threads[0].role, "worker 0");
 
   Options only;
-  only.pids = {100};
+  only.selection.pids = {100};
   Report part = analysed(run, only);
   expect_adds_up(part);
   EXPECT_EQ(part.threads.size(), 1u);
   EXPECT_EQ(part.selection, "pid 100");
   EXPECT_EQ(part.on_cpu.samples, 0u);
-  only.pids = {9};
+  only.selection.pids = {9};
   auto nothing = analyse(run, only);
   ASSERT_FALSE(nothing);
   EXPECT_NE(nothing.error().what.find("pid 9"), std::string::npos);

@@ -140,12 +140,12 @@ TEST_F(HostileNames, Pprof) {
 
 // Spreadsheets compute what begins so.
 TEST_F(HostileNames, NoCellOfATableIsComputed) {
-  for (Format format : {Format::csv, Format::tsv, Format::by_second}) {
-    std::string text = exported(run_, format);
-    bool begins_cell = format != Format::by_second;  // there the stack's root does
-    EXPECT_EQ(text.find("'=cmd") != text.npos, begins_cell) << format_name(format);
+  for (std::string_view format : {"csv", "tsv", "collapsed-by-second"}) {
+    std::string text = exported(run_, find_format(format));
+    bool begins_cell = format != "collapsed-by-second";  // there the stack's root does
+    EXPECT_EQ(text.find("'=cmd") != text.npos, begins_cell) << format;
     for (const char* before : {"\n", "\t", ",", "\""})
-      EXPECT_EQ(text.find(std::string(before) + "=cmd"), text.npos) << format_name(format);
+      EXPECT_EQ(text.find(std::string(before) + "=cmd"), text.npos) << format;
   }
   EXPECT_EQ(harmless_cell("=1"), "'=1");
   EXPECT_EQ(harmless_cell(" @x"), "' @x");

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <ctime>
 
-#include "analysis/profile/imported_unit.h"
 #include "base/units.h"
 #include "formats/export/text.h"
+#include "run/run_kind.h"
 
 namespace assay::formats {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 // What a profile counts that was imported and is not of time; empty for every other metric.
 std::string counted_unit(const run::Contents& contents, Metric metric) {
   if (metric != Metric::cpu) return "";
-  return analysis::imported_unit(contents.info, contents.facts);
+  return run::counted_unit(contents);
 }
 
 }  // namespace
