@@ -6,7 +6,7 @@
 #include <string>
 
 #include "analysis/interval.h"
-#include "model/wait_pieces.h"
+#include "model/time/wait_pieces.h"
 
 namespace assay::analysis {
 namespace {
