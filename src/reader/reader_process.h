@@ -20,7 +20,9 @@
 namespace assay::reader {
 
 struct ReaderOptions {
-  std::string program = "/proc/self/exe";
+  // A program whose main() calls serve() for kReaderWord; "/proc/self/exe" in Assay itself. Empty: no process is
+  // started, and files are read here.
+  std::string program;
   bool debuginfod = false;
   // A question is given up after so much of the reader's own CPU time, and after so much time in all.
   int64_t most_cpu_ns = 10'000'000'000;

@@ -4,7 +4,7 @@
 // reader processes (serve.h) parse ELF, DWARF, perf maps and jitdumps; a module always goes to the same one. Names of
 // the kernel and of the vdso come from this machine itself and are read here. A file over which a reader dies, or which
 // takes too long or too much memory, is left without names, and module_status() says why; other modules of that reader
-// are given to its successor. Threads: as Symbolizer and Unwinder promise.
+// are given to its successor. Without a program for readers, everything is read in this process. Threads: as Symbolizer and Unwinder promise.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ class Readers {
   size_t count() const { return processes_.size(); }
 
  private:
-  std::vector<std::shared_ptr<ReaderProcess>> processes_;
+  std::vector<std::shared_ptr<ReaderProcess>> processes_;  // empty: files are read here
 };
 
 }  // namespace assay::reader

@@ -25,7 +25,7 @@
 #include "analysis/time/idle_judge.h"
 #include "analysis/time/wait_classifier.h"
 #include "base/result.h"
-#include "model/wait_pieces.h"
+#include "model/time/wait_pieces.h"
 #include "run/reader.h"
 
 namespace assay::analysis {

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "model/process.h"
-#include "model/wait_pieces.h"
+#include "model/time/wait_pieces.h"
 
 namespace assay::analysis {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "analysis/interval.h"
-#include "model/wait_pieces.h"
+#include "model/time/wait_pieces.h"
 #include "run/run_kind.h"
 
 namespace assay::analysis {

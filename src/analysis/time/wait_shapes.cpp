@@ -1,6 +1,6 @@
 #include "analysis/time/wait_shapes.h"
 
-#include "model/wait_pieces.h"
+#include "model/time/wait_pieces.h"
 
 namespace assay::analysis {
 namespace {

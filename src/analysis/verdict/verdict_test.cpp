@@ -258,10 +258,10 @@ TEST(Verdict, WhenCpusAreShortEverythingSaysSo) {
   // 3 of 5 ms that threads could run they queue: without it 2.5 times as much, on 2 of the host's
   // CPUs instead of 0.67.
   EXPECT_NEAR(first.gain.upper_bound.value_or(0), 1.5, 0.02);
-  EXPECT_THAT(first.gain.text, HasSubstr("were the CPUs its own"));
+  EXPECT_THAT(first.gain.text, HasSubstr("if the target had all CPUs"));
   for (const Finding& finding : report.findings) {
     if (finding.of != ShareOf::cpu_time) continue;
-    EXPECT_THAT(finding.gain.text, HasSubstr("with as few CPUs as it gets")) << finding.id;
+    EXPECT_THAT(finding.gain.text, HasSubstr("with the CPUs it gets now")) << finding.id;
   }
 }
 

@@ -141,6 +141,7 @@ class AbCommand final : public Command {
     if (!duration_.empty() && record.duration_ns == 0) return fail("--for 0 would record nothing");
     record.command_line = invocation.command_line;
     record.cache_dir = session::default_cache_dir();
+    record.reader_program = session::kOwnProgram;
     if (options_.directory.empty()) options_.directory = default_directory();
     return {};
   }

@@ -158,6 +158,7 @@ class SweepCommand final : public Command {
     auto end = std::unique(options_.levels.begin(), options_.levels.end());
     options_.levels.erase(end, options_.levels.end());
     record.cache_dir = session::default_cache_dir();
+    record.reader_program = session::kOwnProgram;
     return {};
   }
 

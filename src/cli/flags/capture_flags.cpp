@@ -45,6 +45,7 @@ Result<void> CaptureFlags::fill(const Invocation& invocation,
   options.source = !no_source_;
   options.debuginfod = debuginfod_;
   options.cache_dir = session::default_cache_dir();
+  options.reader_program = session::kOwnProgram;
   return {};
 }
 

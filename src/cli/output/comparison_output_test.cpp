@@ -71,7 +71,7 @@ TEST(ComparisonFormat, GoesByTheFilesName) {
 TEST(ComparedFiles, OneFileCountsOnceASide) {
   auto twice = compare_files({"a.assay", "./a.assay"}, {"b.assay"}, "");
   ASSERT_FALSE(twice);
-  EXPECT_THAT(twice.error().what, ::testing::HasSubstr("stands twice"));
+  EXPECT_THAT(twice.error().what, ::testing::HasSubstr("is given twice"));
 }
 
 }  // namespace

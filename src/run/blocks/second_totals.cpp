@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "model/wait_pieces.h"
+#include "model/time/wait_pieces.h"
 #include "run/blocks/byte_stream.h"
 
 namespace assay::run {

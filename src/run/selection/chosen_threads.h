@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "model/time_span.h"
+#include "model/time/time_span.h"
 #include "run/reader.h"
 #include "run/selection/selection.h"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "model/syscalls.h"
-#include "model/wait_pieces.h"
+#include "model/time/wait_pieces.h"
 #include "run/blocks/byte_stream.h"
 #include "run/names.h"
 #include "run/sql/sql_tables.h"

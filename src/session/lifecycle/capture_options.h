@@ -8,6 +8,9 @@
 
 namespace assay::session {
 
+// This program itself, as long as it runs.
+inline constexpr const char* kOwnProgram = "/proc/self/exe";
+
 struct CaptureOptions {
   target::TargetSpec target;
   std::string target_text;  // as the user wrote it, for the run's header
@@ -17,6 +20,9 @@ struct CaptureOptions {
   bool overwrite = false;
   bool source = true;       // keep the text of hot source lines in the run
   bool debuginfod = false;  // ask the servers in DEBUGINFOD_URLS for missing debug files
+  // The program that becomes the process which reads the target's files (reader/serve.h); empty: they are read in
+  // this process, with all of its rights.
+  std::string reader_program;
   std::string cache_dir;    // unwind tables and symbols by build id; empty: none
 };
 

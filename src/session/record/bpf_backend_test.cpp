@@ -38,7 +38,7 @@ TEST_F(BpfBackendTest, EveryReasonAgainstItComesWithItsRemedy) {
   };
   with([](os::Capabilities& m) { m.initial_pid_namespace = false; }, "PID namespace",
        "on the host");
-  with([](os::Capabilities& m) { m.btf = false; }, "types", "CONFIG_DEBUG_INFO_BTF");
+  with([](os::Capabilities& m) { m.btf = false; }, "type information", "CONFIG_DEBUG_INFO_BTF");
   with([](os::Capabilities& m) { m.lockdown = "confidentiality"; }, "locked down", "lockdown");
   with([](os::Capabilities& m) { m.kernel = {6, 1, 20}; }, "lock up", "6.1.36");
   with([](os::Capabilities& m) { m.effective = 0; }, "CAP_BPF", "setcap");

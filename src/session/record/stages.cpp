@@ -18,6 +18,7 @@ symbol::Options symbol_options(const CaptureOptions& options) {
 reader::ReaderOptions reader_options(const CaptureOptions& options) {
   reader::ReaderOptions out;
   out.debuginfod = options.debuginfod;
+  out.program = options.reader_program;
   return out;
 }
 

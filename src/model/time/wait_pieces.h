@@ -15,7 +15,7 @@
 #include <cstddef>
 
 #include "model/sample.h"
-#include "model/time_span.h"
+#include "model/time/time_span.h"
 
 namespace assay::model {
 

@@ -1,4 +1,4 @@
-#include "model/wait_pieces.h"
+#include "model/time/wait_pieces.h"
 
 namespace assay::model {
 namespace {
