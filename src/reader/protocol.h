@@ -1,7 +1,8 @@
 // What Assay and its reader process say to one another.
 //
-// Assay asks, the reader answers; while it works on an answer the reader may ask for files, which Assay opens or
-// refuses. So at any moment exactly one side speaks. docs/security.md tells who is trusted with what.
+// Assay asks, the reader answers; while it works on an answer the reader may ask for files, which
+// Assay opens or refuses. So at any moment exactly one side speaks. docs/security.md tells who is
+// trusted with what.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +16,19 @@ namespace assay::reader {
 
 enum class Kind : uint8_t {
   // Questions to the reader.
-  add_module = 1,   // id, kind, path, build id, pid, opened path, problem; the file as descriptor where there is one
-  resolve = 2,      // module, addresses → locations of each
-  resolve_data = 3, // module, address → text
-  status = 4,       // module → status
+  add_module = 1,    // id, kind, path, build id, pid, opened path, problem; the file as descriptor
+                     // where there is one
+  resolve = 2,       // module, addresses → locations of each
+  resolve_data = 3,  // module, address → text
+  status = 4,        // module → status
   build_table = 5,  // build id; the file as descriptor → the bytes of an unwind table, or why not
   // Answers of the reader.
   answer = 16,
   // What the reader asks back while it works.
-  open_file = 32,      // pid, path, on host → descriptor
-  open_perf_map = 33,  // pid → descriptor, path
-  open_jit_dump = 34,  // pid → descriptor, path
-  ask_debuginfod = 35, // build id → descriptor, path
+  open_file = 32,       // pid, path, on host → descriptor
+  open_perf_map = 33,   // pid → descriptor, path
+  open_jit_dump = 34,   // pid → descriptor, path
+  ask_debuginfod = 35,  // build id → descriptor, path
   // The answer to that: problem (empty: none), path; the file as descriptor.
   file = 48,
 };
@@ -54,7 +56,11 @@ inline std::vector<model::Location> read_locations(WireReader& in) {
 }
 
 inline void write(WireWriter& out, const symbol::ModuleStatus& status) {
-  out.u8(status.opened).u8(status.has_symbols).u8(status.has_lines).text(status.source).text(status.problem);
+  out.u8(status.opened)
+      .u8(status.has_symbols)
+      .u8(status.has_lines)
+      .text(status.source)
+      .text(status.problem);
 }
 
 inline symbol::ModuleStatus read_status(WireReader& in) {

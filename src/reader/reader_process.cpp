@@ -21,10 +21,12 @@ Error ReaderProcess::ended(const Error& reason) {
   return {fmt::format("the process that reads files failed: {} ({})", reason.what, how), "", 0};
 }
 
-Result<std::string> ReaderProcess::ask(const std::string& question, const std::vector<int>& descriptors, pid_t pid) {
+Result<std::string> ReaderProcess::ask(const std::string& question,
+                                       const std::vector<int>& descriptors, pid_t pid) {
   std::lock_guard lock(mutex_);
   if (auto started = ensure_started(); !started) return std::unexpected(started.error());
-  if (auto sent = child_->channel().send(question, descriptors); !sent) return std::unexpected(ended(sent.error()));
+  if (auto sent = child_->channel().send(question, descriptors); !sent)
+    return std::unexpected(ended(sent.error()));
   auto answer = converse(pid);
   if (!answer) return std::unexpected(ended(answer.error()));
   return answer;
@@ -34,7 +36,8 @@ Result<std::string> ReaderProcess::ask(const std::string& question, const std::v
 Result<std::string> ReaderProcess::converse(pid_t pid) {
   int64_t began_cpu = child_->cpu_ns(), began = monotonic_ns();
   auto too_long = [&] {
-    return child_->cpu_ns() - began_cpu > options_.most_cpu_ns || monotonic_ns() - began > options_.most_wall_ns;
+    return child_->cpu_ns() - began_cpu > options_.most_cpu_ns ||
+           monotonic_ns() - began > options_.most_wall_ns;
   };
   constexpr int kMostFiles = 4096;  // a module with split debug information asks for many
   for (int files = 0; files < kMostFiles; ++files) {
@@ -42,7 +45,8 @@ Result<std::string> ReaderProcess::converse(pid_t pid) {
     if (!message) return std::unexpected(message.error());
     if (message->bytes.empty()) return fail("an empty message");
     if (message->bytes[0] == static_cast<char>(Kind::answer)) return message->bytes.substr(1);
-    if (auto opened = open_for_reader(message->bytes, pid); !opened) return std::unexpected(opened.error());
+    if (auto opened = open_for_reader(message->bytes, pid); !opened)
+      return std::unexpected(opened.error());
   }
   return fail("it asked for too many files");
 }
@@ -74,7 +78,9 @@ Result<void> ReaderProcess::open_for_reader(const std::string& request, pid_t pi
     }
   }
   WireWriter out;
-  out.u8(static_cast<uint8_t>(Kind::file)).text(file ? "" : file.error().what).text(file ? file->path : "");
+  out.u8(static_cast<uint8_t>(Kind::file))
+      .text(file ? "" : file.error().what)
+      .text(file ? file->path : "");
   std::vector<int> descriptors;
   if (file) descriptors.push_back(file->fd.get());
   return child_->channel().send(out.take(), descriptors);

@@ -1,10 +1,8 @@
-#include "reader/readers.h"
-
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
-#include <csignal>
 #include <elf.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -12,6 +10,7 @@
 
 #include "base/sanitized.h"
 #include "model/stack.h"
+#include "reader/readers.h"
 #include "reader/wire.h"
 #include "symbol/file_access.h"
 #include "unwind/table/build_from_file.h"
@@ -44,11 +43,13 @@ Place place_of(const void* pointer, uint32_t id) {
     uint64_t start, end, offset, inode;
     char perms[5], dev[16];
     int path_at = 0;
-    if (std::sscanf(line.c_str(), "%lx-%lx %4s %lx %15s %lu %n", &start, &end, perms, &offset, dev, &inode, &path_at) < 6)
+    if (std::sscanf(line.c_str(), "%lx-%lx %4s %lx %15s %lu %n", &start, &end, perms, &offset, dev,
+                    &inode, &path_at) < 6)
       continue;
     if (wanted < start || wanted >= end) continue;
     Place place;
-    place.module = {model::ModuleId{id}, model::ModuleKind::elf, line.substr(static_cast<size_t>(path_at)), ""};
+    place.module = {model::ModuleId{id}, model::ModuleKind::elf,
+                    line.substr(static_cast<size_t>(path_at)), ""};
     place.mapping = {start, end, offset, place.module.id};
     place.address = wanted - start + offset;
     return place;
@@ -100,7 +101,8 @@ TEST(Readers, NameWhatTheSymbolizerNames) {
       EXPECT_EQ(there[i][k].line, here[i][k].line);
     }
   }
-  EXPECT_EQ(remote->module_status(own.module.id).source, direct->module_status(own.module.id).source);
+  EXPECT_EQ(remote->module_status(own.module.id).source,
+            direct->module_status(own.module.id).source);
 }
 
 TEST(Readers, BuildTheTableThatTheUnwinderBuilds) {
@@ -123,12 +125,15 @@ TEST(Readers, AReaderThatDiesCostsOneModuleOnly) {
   again.module.id = again.mapping.module = model::ModuleId{step};
   remote->add_module(::getpid(), own.mapping, own.module);
   remote->add_module(::getpid(), again.mapping, again.module);
-  EXPECT_EQ(remote->resolve(own.module.id, own.address).back().function, "assay_reader_test_function");
+  EXPECT_EQ(remote->resolve(own.module.id, own.address).back().function,
+            "assay_reader_test_function");
   // As a hostile file would do it.
   auto process = readers.of(0);
   EXPECT_FALSE(process->ask("nonsense", {}, 0)) << "it ends at a message that is none";
-  EXPECT_EQ(remote->resolve(again.module.id, again.address).back().function, "assay_reader_test_function");
-  EXPECT_EQ(remote->resolve(own.module.id, own.address).back().function, "assay_reader_test_function");
+  EXPECT_EQ(remote->resolve(again.module.id, again.address).back().function,
+            "assay_reader_test_function");
+  EXPECT_EQ(remote->resolve(own.module.id, own.address).back().function,
+            "assay_reader_test_function");
   EXPECT_EQ(process->generation(), 2u);
 }
 
@@ -155,15 +160,16 @@ std::string sparse_elf(const std::string& folder, uint64_t symbols_bytes) {
   const char names[] = "\0.symtab\0.strtab\0.shstrtab";
   sections[3] = {17, SHT_STRTAB, 0, 0, 4096, sizeof names, 0, 0, 1, 0};
   EXPECT_EQ(::pwrite(fd, &header, sizeof header, 0), static_cast<ssize_t>(sizeof header));
-  EXPECT_EQ(::pwrite(fd, sections, sizeof sections, sizeof header), static_cast<ssize_t>(sizeof sections));
+  EXPECT_EQ(::pwrite(fd, sections, sizeof sections, sizeof header),
+            static_cast<ssize_t>(sizeof sections));
   EXPECT_EQ(::pwrite(fd, names, sizeof names, 4096), static_cast<ssize_t>(sizeof names));
   EXPECT_EQ(::ftruncate(fd, static_cast<off_t>((2u << 20) + symbols_bytes)), 0);
   ::close(fd);
   return path;
 }
 
-// The promise of docs/security.md: so much CPU time and memory a module, and the capture goes on. Less time here, so that
-// the test is short.
+// The promise of docs/security.md: so much CPU time and memory a module, and the capture goes on.
+// Less time here, so that the test is short.
 TEST(Readers, AHugeSparseFileIsGivenUp) {
   if (kSanitized) GTEST_SKIP() << "skipped: sanitizers take more memory than the limit";
   char name[] = "/tmp/assay-reader-XXXXXX";

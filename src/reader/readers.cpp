@@ -26,11 +26,12 @@ std::unique_ptr<symbol::Symbolizer> Readers::symbolizer(const symbol::Options& o
 
 unwind::BuildTable Readers::table_builder() {
   if (processes_.empty()) return nullptr;
-  // The last one: a capture builds tables while names are found, and most modules are named by the others.
+  // The last one: a capture builds tables while names are found, and most modules are named by the
+  // others.
   std::shared_ptr<ReaderProcess> process = processes_.back();
   return [process](int fd, const std::string& build_id) -> Result<std::vector<std::byte>> {
-    auto answer =
-        process->ask(WireWriter().u8(static_cast<uint8_t>(Kind::build_table)).text(build_id).take(), {fd}, 0);
+    auto answer = process->ask(
+        WireWriter().u8(static_cast<uint8_t>(Kind::build_table)).text(build_id).take(), {fd}, 0);
     if (!answer) return std::unexpected(answer.error());
     WireReader in(*answer);
     if (std::string problem = in.text(); !problem.empty()) return fail("{}", problem);

@@ -1,10 +1,12 @@
 // Readers: what must be read out of strangers' files, read by processes without privilege.
 //
-// Gives a symbolizer and a builder of unwind tables that look like the ones of symbol and unwind. Behind them, a few
-// reader processes (serve.h) parse ELF, DWARF, perf maps and jitdumps; a module always goes to the same one. Names of
-// the kernel and of the vdso come from this machine itself and are read here. A file over which a reader dies, or which
-// takes too long or too much memory, is left without names, and module_status() says why; other modules of that reader
-// are given to its successor. Without a program for readers, everything is read in this process. Threads: as Symbolizer and Unwinder promise.
+// Gives a symbolizer and a builder of unwind tables that look like the ones of symbol and unwind.
+// Behind them, a few reader processes (serve.h) parse ELF, DWARF, perf maps and jitdumps; a module
+// always goes to the same one. Names of the kernel and of the vdso come from this machine itself
+// and are read here. A file over which a reader dies, or which takes too long or too much memory,
+// is left without names, and module_status() says why; other modules of that reader are given to
+// its successor. Without a program for readers, everything is read in this process. Threads: as
+// Symbolizer and Unwinder promise.
 #pragma once
 
 #include <memory>
@@ -23,7 +25,9 @@ class Readers {
   unwind::BuildTable table_builder();
 
   // The reader for a module.
-  std::shared_ptr<ReaderProcess> of(size_t module) const { return processes_[module % processes_.size()]; }
+  std::shared_ptr<ReaderProcess> of(size_t module) const {
+    return processes_[module % processes_.size()];
+  }
   size_t count() const { return processes_.size(); }
 
  private:

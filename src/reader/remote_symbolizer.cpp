@@ -13,7 +13,8 @@ namespace {
 constexpr size_t kMostAddresses = 20'000;  // of one question
 
 bool is_read_here(model::ModuleKind kind) {
-  return kind == model::ModuleKind::kernel || kind == model::ModuleKind::vdso || kind == model::ModuleKind::marker;
+  return kind == model::ModuleKind::kernel || kind == model::ModuleKind::vdso ||
+         kind == model::ModuleKind::marker;
 }
 
 std::vector<model::Location> fallback(const model::Module& module, uint64_t address) {
@@ -35,7 +36,8 @@ RemoteSymbolizer::RemoteSymbolizer(const Readers& readers, const symbol::Options
       files_(options.files ? options.files : symbol::direct_file_access()),
       here_(symbol::Symbolizer::create(options)) {}
 
-void RemoteSymbolizer::add_module(pid_t pid, const model::Mapping& mapping, const model::Module& module) {
+void RemoteSymbolizer::add_module(pid_t pid, const model::Mapping& mapping,
+                                  const model::Module& module) {
   if (is_read_here(module.kind)) return here_->add_module(pid, mapping, module);
   if (find(module.id) != nullptr) return;
   auto entry = std::make_unique<Entry>();
@@ -64,8 +66,13 @@ RemoteSymbolizer::Entry* RemoteSymbolizer::find(model::ModuleId module) const {
 
 Result<void> RemoteSymbolizer::give(Entry& entry) const {
   WireWriter out = begin(Kind::add_module, entry.module.id);
-  out.u8(static_cast<uint8_t>(entry.module.kind)).text(entry.module.path).text(entry.module.build_id);
-  out.u32(static_cast<uint32_t>(entry.pid)).text(entry.opened_path).text(entry.build_id).text(entry.problem);
+  out.u8(static_cast<uint8_t>(entry.module.kind))
+      .text(entry.module.path)
+      .text(entry.module.build_id);
+  out.u32(static_cast<uint32_t>(entry.pid))
+      .text(entry.opened_path)
+      .text(entry.build_id)
+      .text(entry.problem);
   std::vector<int> descriptors;
   if (entry.file.valid()) descriptors.push_back(entry.file.get());
   auto given = entry.process->ask(out.take(), descriptors, entry.pid);
@@ -80,13 +87,14 @@ Result<std::string> RemoteSymbolizer::ask(Entry& entry, const std::string& quest
   if (!entry.failure.empty()) return fail("{}", entry.failure);
   Result<void> given;
   if (entry.known_to == 0 || entry.known_to != entry.process->generation()) given = give(entry);
-  Result<std::string> answer = given ? entry.process->ask(question, {}, entry.pid) : std::unexpected(given.error());
+  Result<std::string> answer =
+      given ? entry.process->ask(question, {}, entry.pid) : std::unexpected(given.error());
   if (!answer) entry.failure = answer.error().what;
   return answer;
 }
 
-std::vector<std::vector<model::Location>> RemoteSymbolizer::resolve_many(Entry& entry,
-                                                                         const std::vector<uint64_t>& addresses) const {
+std::vector<std::vector<model::Location>> RemoteSymbolizer::resolve_many(
+    Entry& entry, const std::vector<uint64_t>& addresses) const {
   std::vector<std::vector<model::Location>> out;
   out.reserve(addresses.size());
   while (out.size() < addresses.size()) {
@@ -98,7 +106,8 @@ std::vector<std::vector<model::Location>> RemoteSymbolizer::resolve_many(Entry& 
     WireReader in(answer ? std::string_view(*answer) : std::string_view());
     size_t told = answer ? in.count(1) : 0;
     for (size_t i = 0; i < count; ++i) {
-      std::vector<model::Location> names = i < told ? read_locations(in) : std::vector<model::Location>{};
+      std::vector<model::Location> names =
+          i < told ? read_locations(in) : std::vector<model::Location>{};
       if (names.empty()) names = fallback(entry.module, addresses[out.size()]);
       out.push_back(std::move(names));
     }
@@ -112,7 +121,8 @@ std::vector<model::Location> RemoteSymbolizer::resolve(model::ModuleId module, u
   return std::move(resolve_many(*entry, {address}).front());
 }
 
-std::vector<std::vector<model::Location>> RemoteSymbolizer::resolve_all(std::span<const model::Frame> frames) {
+std::vector<std::vector<model::Location>> RemoteSymbolizer::resolve_all(
+    std::span<const model::Frame> frames) {
   std::vector<std::vector<model::Location>> out(frames.size());
   std::map<model::ModuleId, std::vector<uint32_t>> by_module;
   std::vector<uint32_t> local;
@@ -135,7 +145,8 @@ std::vector<std::vector<model::Location>> RemoteSymbolizer::resolve_all(std::spa
     }
   };
   std::vector<std::jthread> threads;
-  for (size_t reader = 0; reader < readers_.count() && !by_module.empty(); ++reader) threads.emplace_back(work, reader);
+  for (size_t reader = 0; reader < readers_.count() && !by_module.empty(); ++reader)
+    threads.emplace_back(work, reader);
   for (uint32_t at : local) out[at] = here_->resolve(frames[at].module, frames[at].address);
   return threads.clear(), out;
 }

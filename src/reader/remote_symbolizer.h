@@ -1,6 +1,7 @@
 // RemoteSymbolizer: a Symbolizer whose files are read by reader processes (see readers.h).
 //
-// Keeps the opened file of each module, so that a reader that is started anew can be given it again.
+// Keeps the opened file of each module, so that a reader that is started anew can be given it
+// again.
 #pragma once
 
 #include <map>
@@ -23,7 +24,8 @@ class RemoteSymbolizer final : public symbol::Symbolizer {
 
   void add_module(pid_t pid, const model::Mapping& mapping, const model::Module& module) override;
   std::vector<model::Location> resolve(model::ModuleId module, uint64_t address) override;
-  std::vector<std::vector<model::Location>> resolve_all(std::span<const model::Frame> frames) override;
+  std::vector<std::vector<model::Location>> resolve_all(
+      std::span<const model::Frame> frames) override;
   std::string resolve_data(model::ModuleId module, uint64_t address) override;
   symbol::ModuleStatus module_status(model::ModuleId module) const override;
 
@@ -41,7 +43,8 @@ class RemoteSymbolizer final : public symbol::Symbolizer {
   Entry* find(model::ModuleId module) const;
   Result<std::string> ask(Entry& entry, const std::string& question) const;
   Result<void> give(Entry& entry) const;
-  std::vector<std::vector<model::Location>> resolve_many(Entry& entry, const std::vector<uint64_t>& addresses) const;
+  std::vector<std::vector<model::Location>> resolve_many(
+      Entry& entry, const std::vector<uint64_t>& addresses) const;
 
   const Readers& readers_;
   std::shared_ptr<symbol::FileAccess> files_;

@@ -27,13 +27,20 @@ class AskedFiles final : public symbol::FileAccess {
   }
   Result<UniqueFd> open(pid_t pid, const std::string& path, bool on_host) override {
     WireWriter out;
-    out.u8(static_cast<uint8_t>(Kind::open_file)).u32(static_cast<uint32_t>(pid)).text(path).u8(on_host);
+    out.u8(static_cast<uint8_t>(Kind::open_file))
+        .u32(static_cast<uint32_t>(pid))
+        .text(path)
+        .u8(on_host);
     auto file = ask(out.take());
     if (!file) return std::unexpected(file.error());
     return std::move(file->fd);
   }
-  Result<symbol::NamedFile> open_perf_map(pid_t pid) override { return ask_for(Kind::open_perf_map, pid); }
-  Result<symbol::NamedFile> open_jit_dump(pid_t pid) override { return ask_for(Kind::open_jit_dump, pid); }
+  Result<symbol::NamedFile> open_perf_map(pid_t pid) override {
+    return ask_for(Kind::open_perf_map, pid);
+  }
+  Result<symbol::NamedFile> open_jit_dump(pid_t pid) override {
+    return ask_for(Kind::open_jit_dump, pid);
+  }
   Result<symbol::NamedFile> ask_debuginfod(const std::string& build_id) override {
     return ask(WireWriter().u8(static_cast<uint8_t>(Kind::ask_debuginfod)).text(build_id).take());
   }
@@ -161,7 +168,8 @@ int serve(int channel_descriptor) {
   // Besides what elf::ReadBudget allows to be kept of a file.
   constexpr uint64_t kHeapBytes = 1u << 30;
   if (auto confined = os::confine({.heap_bytes = kHeapBytes}); !confined) {
-    std::fprintf(stderr, "assay: the reader cannot give up its privileges: %s\n", confined.error().what.c_str());
+    std::fprintf(stderr, "assay: the reader cannot give up its privileges: %s\n",
+                 confined.error().what.c_str());
     return 1;
   }
   return Server(os::Channel(UniqueFd(channel_descriptor))).run();

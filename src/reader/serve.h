@@ -1,8 +1,9 @@
 // serve(): the reader process: reads the files of strangers, with no right to do anything else.
 //
-// Gives up every privilege before it reads the first byte (os::confine), then answers questions on the channel until it
-// closes: names of addresses, and unwind tables. A hostile file can at worst end this process or make it lie about that
-// file; Assay notices the one, and the other is no more than the file could have said anyway.
+// Gives up every privilege before it reads the first byte (os::confine), then answers questions on
+// the channel until it closes: names of addresses, and unwind tables. A hostile file can at worst
+// end this process or make it lie about that file; Assay notices the one, and the other is no more
+// than the file could have said anyway.
 #pragma once
 
 namespace assay::reader {

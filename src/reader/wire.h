@@ -1,8 +1,8 @@
 // WireWriter, WireReader: the fields of a message between Assay and its reader process, in order.
 //
-// Numbers are little-endian, texts have their length before them. The other side may be under an attacker's control:
-// every length is checked against what is left, and after the first wrong field everything reads as empty and ok() is
-// false.
+// Numbers are little-endian, texts have their length before them. The other side may be under an
+// attacker's control: every length is checked against what is left, and after the first wrong field
+// everything reads as empty and ok() is false.
 #pragma once
 
 #include <cstdint>

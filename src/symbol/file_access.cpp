@@ -48,10 +48,10 @@ struct DebuginfodLibrary {
   End end = handle ? reinterpret_cast<End>(::dlsym(handle, "debuginfod_end")) : nullptr;
 };
 
-
 class DirectFileAccess final : public FileAccess {
  public:
-  Result<os::ModuleFile> open_module(pid_t pid, const model::Mapping& mapping, const model::Module& module) override {
+  Result<os::ModuleFile> open_module(pid_t pid, const model::Mapping& mapping,
+                                     const model::Module& module) override {
     return os::open_module_file(pid, mapping.start, mapping.end, module.path, module.build_id);
   }
   Result<UniqueFd> open(pid_t pid, const std::string& path, bool on_host) override {
@@ -75,8 +75,10 @@ class DirectFileAccess final : public FileAccess {
     struct stat target {
     }, written{};
     std::string process = fmt::format("/proc/{}", pid);
-    if (::stat(process.c_str(), &target) != 0 || ::fstat(fd->get(), &written) != 0) return fail("the process has ended");
-    if (written.st_uid != target.st_uid && written.st_uid != 0) return fail("{} belongs to another user", path);
+    if (::stat(process.c_str(), &target) != 0 || ::fstat(fd->get(), &written) != 0)
+      return fail("the process has ended");
+    if (written.st_uid != target.st_uid && written.st_uid != 0)
+      return fail("{} belongs to another user", path);
     return NamedFile{std::move(*fd), path};
   }
 };
@@ -89,7 +91,8 @@ Result<NamedFile> DirectFileAccess::ask_debuginfod(const std::string& build_id) 
         "libdebuginfod1");
   }
   const char* urls = std::getenv("DEBUGINFOD_URLS");
-  if (urls == nullptr || *urls == '\0') return fail("debuginfod was asked for, but DEBUGINFOD_URLS names no server");
+  if (urls == nullptr || *urls == '\0')
+    return fail("debuginfod was asked for, but DEBUGINFOD_URLS names no server");
   void* client = library.begin();
   if (client == nullptr) return fail("debuginfod's library does not start");
   char* path = nullptr;

@@ -2,8 +2,7 @@
 // meanwhile and told how far it is.
 //
 // In: start() with a run's path; it fails at once where the file cannot be opened or has nothing of
-// the selection. Out: index()
-// waits until the run is laid out. Threads: any may ask. Failures: the reader's; those that come
+// the selection. Out: index() waits until the run is laid out. Threads: any may ask. Failures: the reader's; those that come
 // while all of the run is read are index()'s. The destructor stops what is under way.
 #pragma once
 

@@ -1,7 +1,6 @@
 // Vitals: the numbers that verdicts and detectors are decided by, each known or absent.
 //
-// Each is declared once, below, with its unit and a sentence that says it; {} is its
-// value. The
+// Each is declared once, below, with its unit and a sentence that says it; {} is its value. The
 // struct's fields, the names in rule files and JSON, and the table in docs/rules.md come from that
 // list. "Busy" is running + run-queue + blocked without idle, of the pools that do the work
 // ("serving": at least 3 % of the target's CPU time). Pure; vitals.h computes them.

@@ -18,8 +18,9 @@ TEST(LoadLog, TellsTheProgramAndTheVerifiersComplaint) {
   log.add("libbpf: prog 'on_waking': BPF program load failed: Permission denied\n");
   log.add(kRefusal);
   log.add("libbpf: failed to load object 'assay_bpf'\n");
-  EXPECT_EQ(log.reason(),
-            "on_waking: math between ctx pointer and register with unbounded min value is not allowed");
+  EXPECT_EQ(
+      log.reason(),
+      "on_waking: math between ctx pointer and register with unbounded min value is not allowed");
   EXPECT_TRUE(log.verifier_log().starts_with("0: R1=ctx"));
   EXPECT_EQ(log.verifier_log().find("END PROG"), std::string::npos);
 }

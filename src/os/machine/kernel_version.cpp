@@ -28,7 +28,8 @@ std::string KernelVersion::text() const {
   return fmt::format("{}.{}.{}", major, minor, patch);
 }
 
-KernelVersion parse_kernel_version(std::string_view release, std::string_view version, std::string_view signature) {
+KernelVersion parse_kernel_version(std::string_view release, std::string_view version,
+                                   std::string_view signature) {
   constexpr std::string_view kDebian = "Debian ";
   KernelVersion upstream;
   if (size_t at = version.find(kDebian); at != std::string_view::npos) {
@@ -41,7 +42,8 @@ KernelVersion parse_kernel_version(std::string_view release, std::string_view ve
 
 KernelVersion read_kernel_version(const std::string& proc) {
   auto text = [&](const char* name) { return read_text_file(proc + name).value_or(""); };
-  return parse_kernel_version(text("/sys/kernel/osrelease"), text("/sys/kernel/version"), text("/version_signature"));
+  return parse_kernel_version(text("/sys/kernel/osrelease"), text("/sys/kernel/version"),
+                              text("/version_signature"));
 }
 
 bool user_reads_may_lock_up(const KernelVersion& version) {

@@ -5,14 +5,20 @@
 namespace assay::os {
 namespace {
 
-std::string parsed(std::string_view release, std::string_view version, std::string_view signature = "") {
+std::string parsed(std::string_view release, std::string_view version,
+                   std::string_view signature = "") {
   return parse_kernel_version(release, version, signature).text();
 }
 
 TEST(KernelVersion, TheUpstreamNumberIsUsedWhereItIsTold) {
-  EXPECT_EQ(parsed("6.1.0-50-cloud-amd64", "#1 SMP PREEMPT_DYNAMIC Debian 6.1.176-1 (2026-08-01)"), "6.1.176");
-  EXPECT_EQ(parsed("6.12.107+deb13-cloud-amd64", "#1 SMP PREEMPT_DYNAMIC Debian 6.12.107-1 (2026-10-20)"), "6.12.107");
-  EXPECT_EQ(parsed("6.2.0-39-generic", "#40~22.04.1-Ubuntu SMP", "Ubuntu 6.2.0-39.40~22.04.1-generic 6.2.16"), "6.2.16");
+  EXPECT_EQ(parsed("6.1.0-50-cloud-amd64", "#1 SMP PREEMPT_DYNAMIC Debian 6.1.176-1 (2026-08-01)"),
+            "6.1.176");
+  EXPECT_EQ(
+      parsed("6.12.107+deb13-cloud-amd64", "#1 SMP PREEMPT_DYNAMIC Debian 6.12.107-1 (2026-10-20)"),
+      "6.12.107");
+  EXPECT_EQ(parsed("6.2.0-39-generic", "#40~22.04.1-Ubuntu SMP",
+                   "Ubuntu 6.2.0-39.40~22.04.1-generic 6.2.16"),
+            "6.2.16");
   EXPECT_EQ(parsed("6.18.44-fc-v490", "#1 SMP"), "6.18.44");
   EXPECT_EQ(parsed("6.1", ""), "6.1.0");
   EXPECT_EQ(parsed("", ""), "0.0.0");

@@ -91,14 +91,14 @@ std::optional<MapsLine> find_mapping(pid_t pid, uint64_t start, std::string_view
   return found;
 }
 
-// Runs `open` with the rights of process `pid`; 0: with those of the caller. Of a process that has ended the user is not
-// known any more: then only what everyone may read is opened.
+// Runs `open` with the rights of process `pid`; 0: with those of the caller. Of a process that has
+// ended the user is not known any more: then only what everyone may read is opened.
 template <class Open>
 Result<UniqueFd> with_rights_of(pid_t pid, const std::string& shown, Open open) {
   if (pid == 0) return open();
-  constexpr uid_t kNobody = 65534;
   ActAs user(credentials_of(pid).value_or(Credentials{kNobody, kNobody, {}}));
-  if (!user.holds()) return fail("the rights of process {} cannot be taken on to open {}", pid, shown);
+  if (!user.holds())
+    return fail("the rights of process {} cannot be taken on to open {}", pid, shown);
   return open();
 }
 

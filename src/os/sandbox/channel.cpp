@@ -14,12 +14,14 @@ constexpr int kLookEveryMs = 50;
 
 Result<std::pair<Channel, Channel>> Channel::pair() {
   int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return fail_errno("no socket pair");
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return fail_errno("no socket pair");
   return std::pair(Channel(UniqueFd(ends[0])), Channel(UniqueFd(ends[1])));
 }
 
 Result<void> Channel::send(const std::string& bytes, const std::vector<int>& descriptors) {
-  if (bytes.size() > kMostBytes || descriptors.size() > kMostDescriptors) return fail("the message is too large");
+  if (bytes.size() > kMostBytes || descriptors.size() > kMostDescriptors)
+    return fail("the message is too large");
   std::string whole(sizeof(uint64_t), '\0');
   uint64_t length = bytes.size();
   std::memcpy(whole.data(), &length, sizeof length);
@@ -103,7 +105,8 @@ Result<Message> Channel::receive(const std::function<bool()>& give_up) {
     size_t begin = message.bytes.size();
     message.bytes.resize(begin + std::min<uint64_t>(kStep, length - begin));
     if (auto ready = wait_readable(give_up); !ready) return std::unexpected(ready.error());
-    auto got = receive_some(message.bytes.data() + begin, message.bytes.size() - begin, message.descriptors);
+    auto got = receive_some(message.bytes.data() + begin, message.bytes.size() - begin,
+                            message.descriptors);
     if (!got) return std::unexpected(got.error());
     message.bytes.resize(begin + *got);
   }

@@ -1,9 +1,10 @@
 // Channel: messages with descriptors between two processes that do not trust one another.
 //
-// A message is a block of bytes and a few descriptors, over a stream socket: its length, then its bytes; descriptors
-// travel with the first byte. Nothing of a message is believed: lengths are bounded, descriptors beyond the bound are
-// closed. Threads: one at a time. Failures: an Error when the other side is gone, is too slow, or sends what is no
-// message; the channel is then of no more use.
+// A message is a block of bytes and a few descriptors, over a stream socket: its length, then its
+// bytes; descriptors travel with the first byte. Nothing of a message is believed: lengths are
+// bounded, descriptors beyond the bound are closed. Threads: one at a time. Failures: an Error when
+// the other side is gone, is too slow, or sends what is no message; the channel is then of no more
+// use.
 #pragma once
 
 #include <chrono>

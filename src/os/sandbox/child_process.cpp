@@ -22,10 +22,12 @@ void add_actions(posix_spawn_file_actions_t& actions, int channel) {
 
 }  // namespace
 
-Result<ChildProcess> ChildProcess::start(const std::string& program, const std::vector<std::string>& arguments) {
+Result<ChildProcess> ChildProcess::start(const std::string& program,
+                                         const std::vector<std::string>& arguments) {
   auto ends = Channel::pair();
   if (!ends) return std::unexpected(ends.error());
-  // dup2() onto itself would leave the close-on-exec flag: the child's end must not be descriptor 3 already.
+  // dup2() onto itself would leave the close-on-exec flag: the child's end must not be descriptor 3
+  // already.
   UniqueFd theirs(::fcntl(ends->second.fd(), F_DUPFD_CLOEXEC, kChannelDescriptor + 1));
   if (!theirs.valid()) return fail_errno("no descriptor left");
   std::vector<std::string> words{program};
@@ -65,7 +67,8 @@ ChildProcess& ChildProcess::operator=(ChildProcess&& other) noexcept {
 int64_t ChildProcess::cpu_ns() const {
   clockid_t clock{};
   timespec used{};
-  if (pid_ <= 0 || ::clock_getcpuclockid(pid_, &clock) != 0 || ::clock_gettime(clock, &used) != 0) return -1;
+  if (pid_ <= 0 || ::clock_getcpuclockid(pid_, &clock) != 0 || ::clock_gettime(clock, &used) != 0)
+    return -1;
   return used.tv_sec * 1'000'000'000LL + used.tv_nsec;
 }
 

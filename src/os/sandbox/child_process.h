@@ -1,8 +1,9 @@
 // ChildProcess: a process of our own program that does one job at the other end of a Channel.
 //
-// Started anew from the program's file, so that it shares no memory and no descriptor with this process but its end of
-// the channel, which is descriptor 3. Ends when this object goes, at the latest. Threads: one at a time; other threads
-// of the caller do no harm. Failures: an Error when it cannot be started.
+// Started anew from the program's file, so that it shares no memory and no descriptor with this
+// process but its end of the channel, which is descriptor 3. Ends when this object goes, at the
+// latest. Threads: one at a time; other threads of the caller do no harm. Failures: an Error when
+// it cannot be started.
 #pragma once
 
 #include <string>
@@ -20,7 +21,8 @@ inline constexpr int kChannelDescriptor = 3;
 class ChildProcess {
  public:
   // `program`: the file to run, "/proc/self/exe" for this program; `arguments` without the name.
-  static Result<ChildProcess> start(const std::string& program, const std::vector<std::string>& arguments);
+  static Result<ChildProcess> start(const std::string& program,
+                                    const std::vector<std::string>& arguments);
   ~ChildProcess() { end(); }
   ChildProcess(ChildProcess&& other) noexcept
       : pid_(std::exchange(other.pid_, -1)), channel_(std::move(other.channel_)) {}

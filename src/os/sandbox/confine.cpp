@@ -17,11 +17,11 @@
 #include <unistd.h>
 
 #include "base/sanitized.h"
+#include "os/sandbox/credentials.h"
 
 namespace assay::os {
 namespace {
 
-constexpr uid_t kNobody = 65534;
 constexpr int kLastCapability = 63;
 
 #if defined(__x86_64__)
@@ -32,12 +32,41 @@ constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
 
 // What computing on open descriptors needs, and nothing that names a file, a process or an address.
 constexpr int kAllowed[] = {
-    SYS_read,          SYS_pread64,    SYS_readv,        SYS_write,          SYS_writev,        SYS_lseek,
-    SYS_fstat,         SYS_close,      SYS_recvmsg,      SYS_sendmsg,        SYS_ppoll,         SYS_munmap,
-    SYS_mremap,        SYS_madvise,    SYS_brk,          SYS_futex,          SYS_exit,          SYS_exit_group,
-    SYS_rt_sigreturn,  SYS_gettid,     SYS_getpid,       SYS_rt_sigprocmask, SYS_rt_sigaction,  SYS_sigaltstack,
-    SYS_clock_gettime, SYS_getrandom,  SYS_sched_yield,  SYS_restart_syscall, SYS_set_robust_list, SYS_rseq,
-    SYS_nanosleep,     SYS_clock_nanosleep, SYS_sched_getaffinity, SYS_membarrier, SYS_tgkill,
+    SYS_read,
+    SYS_pread64,
+    SYS_readv,
+    SYS_write,
+    SYS_writev,
+    SYS_lseek,
+    SYS_fstat,
+    SYS_close,
+    SYS_recvmsg,
+    SYS_sendmsg,
+    SYS_ppoll,
+    SYS_munmap,
+    SYS_mremap,
+    SYS_madvise,
+    SYS_brk,
+    SYS_futex,
+    SYS_exit,
+    SYS_exit_group,
+    SYS_rt_sigreturn,
+    SYS_gettid,
+    SYS_getpid,
+    SYS_rt_sigprocmask,
+    SYS_rt_sigaction,
+    SYS_sigaltstack,
+    SYS_clock_gettime,
+    SYS_getrandom,
+    SYS_sched_yield,
+    SYS_restart_syscall,
+    SYS_set_robust_list,
+    SYS_rseq,
+    SYS_nanosleep,
+    SYS_clock_nanosleep,
+    SYS_sched_getaffinity,
+    SYS_membarrier,
+    SYS_tgkill,
 #if defined(__x86_64__)
     SYS_poll,
 #endif
@@ -62,7 +91,8 @@ class Filter {
   }
   // Allows a call when all bits of `set` and none of `clear` are in an argument.
   void allow_if(int number, int argument, uint32_t set, uint32_t clear) {
-    auto low_half = static_cast<uint32_t>(offsetof(seccomp_data, args) + 8 * static_cast<size_t>(argument));
+    auto low_half =
+        static_cast<uint32_t>(offsetof(seccomp_data, args) + 8 * static_cast<size_t>(argument));
     add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(number), 0, 5);
     add(BPF_LD | BPF_W | BPF_ABS, low_half);
     add(BPF_ALU | BPF_AND | BPF_K, set | clear);
@@ -88,13 +118,15 @@ class Filter {
   for (int number : kAllowed) filter.allow(number);
   filter.allow_if(SYS_mmap, 2, 0, PROT_EXEC);
   filter.allow_if(SYS_mprotect, 2, 0, PROT_EXEC);
-  // Threads, not processes. glibc tries clone3 first, whose arguments a filter cannot see, and then clone.
+  // Threads, not processes. glibc tries clone3 first, whose arguments a filter cannot see, and then
+  // clone.
   filter.refuse(SYS_clone3, ENOSYS);
-  filter.allow_if(SYS_clone, 0, CLONE_THREAD | CLONE_VM, CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID);
+  filter.allow_if(SYS_clone, 0, CLONE_THREAD | CLONE_VM,
+                  CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID);
   // A copy of a descriptor, and nothing else that fcntl() does.
   filter.allow_if(SYS_fcntl, 1, F_DUPFD_CLOEXEC, ~static_cast<uint32_t>(F_DUPFD_CLOEXEC));
-  // glibc's fstat() is newfstatat() of an empty path with this flag. With a path, the call would tell size and times of
-  // a file that the user "nobody" can reach, but never its contents.
+  // glibc's fstat() is newfstatat() of an empty path with this flag. With a path, the call would
+  // tell size and times of a file that the user "nobody" can reach, but never its contents.
   filter.allow_if(SYS_newfstatat, 3, AT_EMPTY_PATH, 0);
   return filter.install();
 }
@@ -113,20 +145,24 @@ Result<void> become_nobody() {
   return {};
 }
 
-// What a program that is run later could gain. Without the right to change it, no_new_privs alone must do.
+// What a program that is run later could gain. Without the right to change it, no_new_privs alone
+// must do.
 void empty_bounding_set() {
-  for (int capability = 0; capability <= kLastCapability; ++capability) ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+  for (int capability = 0; capability <= kLastCapability; ++capability)
+    ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
 }
 
 }  // namespace
 
 Result<void> drop_capabilities() {
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return fail_errno("new privileges cannot be ruled out");
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    return fail_errno("new privileges cannot be ruled out");
   empty_bounding_set();
   ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct none[2]{};
-  if (::syscall(SYS_capset, &header, none) != 0) return fail_errno("capabilities cannot be dropped");
+  if (::syscall(SYS_capset, &header, none) != 0)
+    return fail_errno("capabilities cannot be dropped");
   return {};
 }
 
@@ -135,8 +171,9 @@ Result<void> confine(const ConfineLimits& limits) {
   if (auto done = become_nobody(); !done) return done;
   if (auto done = drop_capabilities(); !done) return done;
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-  for (auto [resource, most] : {std::pair{RLIMIT_FSIZE, uint64_t{0}}, std::pair{RLIMIT_CORE, uint64_t{0}},
-                                std::pair{RLIMIT_NOFILE, limits.open_files}}) {
+  for (auto [resource, most] :
+       {std::pair{RLIMIT_FSIZE, uint64_t{0}}, std::pair{RLIMIT_CORE, uint64_t{0}},
+        std::pair{RLIMIT_NOFILE, limits.open_files}}) {
     if (auto done = set_limit(resource, most); !done) return done;
   }
   if (kSanitized) return {};  // sanitizers need much memory and system calls of their own

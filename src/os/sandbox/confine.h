@@ -1,9 +1,10 @@
 // confine(): turns this process, for good, into one that can only compute on what it was given.
 //
-// For a process that reads bytes of strangers. Afterwards it runs as nobody where it was root, holds no capability and
-// can gain none, and may make only the system calls that computing needs: reading and writing descriptors that it has,
-// memory, threads, time, the end. It cannot open, create or remove files, make sockets, run programs, or see or signal
-// other processes. Threads: called while there is one thread. Failures: an Error; the caller must then end.
+// For a process that reads bytes of strangers. Afterwards it runs as nobody where it was root,
+// holds no capability and can gain none, and may make only the system calls that computing needs:
+// reading and writing descriptors that it has, memory, threads, time, the end. It cannot open,
+// create or remove files, make sockets, run programs, or see or signal other processes. Threads:
+// called while there is one thread. Failures: an Error; the caller must then end.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +20,9 @@ struct ConfineLimits {
 
 Result<void> confine(const ConfineLimits& limits);
 
-// The part that also suits a process which goes on opening files as its user: no capability, and no way to gain one.
-// A process of root stays root by number, so that it may still read its own files; but root without capabilities has no
-// more rights over other users' files than any user.
+// The part that also suits a process which goes on opening files as its user: no capability, and no
+// way to gain one. A process of root stays root by number, so that it may still read its own files;
+// but root without capabilities has no more rights over other users' files than any user.
 Result<void> drop_capabilities();
 
 }  // namespace assay::os

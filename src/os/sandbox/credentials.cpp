@@ -65,16 +65,19 @@ Result<Credentials> credentials_of(pid_t pid, const std::string& proc) {
   return found;
 }
 
-ActAs::ActAs(const Credentials& wanted) : own_uid_(file_system_user()), own_gid_(file_system_group()) {
+ActAs::ActAs(const Credentials& wanted)
+    : own_uid_(file_system_user()), own_gid_(file_system_group()) {
   holds_ = take_on(wanted);
 }
 
 bool ActAs::take_on(const Credentials& wanted) {
-  if (wanted.uid == own_uid_ && own_uid_ == 0) return true;  // root's own programs: nothing to give up
+  if (wanted.uid == own_uid_ && own_uid_ == 0)
+    return true;  // root's own programs: nothing to give up
   CapabilitySets sets;
   if (!sets.read()) return false;
   own_effective_low_ = sets.data[0].effective;
-  bool may_change = (own_effective_low_ & 1u << CAP_SETUID) != 0 && (own_effective_low_ & 1u << CAP_SETGID) != 0;
+  bool may_change =
+      (own_effective_low_ & 1u << CAP_SETUID) != 0 && (own_effective_low_ & 1u << CAP_SETGID) != 0;
   if (may_change) {
     int count = ::getgroups(0, nullptr);
     own_groups_.resize(static_cast<size_t>(std::max(0, count)));
@@ -86,7 +89,8 @@ bool ActAs::take_on(const Credentials& wanted) {
     ::setfsuid(wanted.uid);
     if (file_system_user() != wanted.uid || file_system_group() != wanted.gid) return false;
   }
-  // Without the right to change users the caller's own user stays, but only with that user's rights.
+  // Without the right to change users the caller's own user stays, but only with that user's
+  // rights.
   if ((own_effective_low_ & kReadsEverything) == 0) return true;
   changed_capabilities_ = true;
   return set_capabilities(own_effective_low_ & ~kReadsEverything);

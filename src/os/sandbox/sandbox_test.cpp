@@ -152,10 +152,13 @@ TEST(Confine, NothingCanBeOpenedStartedOrReached) {
   EXPECT_TRUE(is_refused([] { return ::kill(::getppid(), 0) < 0; }));
   EXPECT_TRUE(is_refused([] { return ::syscall(SYS_ptrace, 0, 0, 0, 0) < 0; }));
   EXPECT_TRUE(is_refused([] {
-    return ::mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED;
+    return ::mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+           MAP_FAILED;
   }));
-  EXPECT_TRUE(is_refused([] { return ::mmap(nullptr, 1u << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                                            -1, 0) == MAP_FAILED; }));
+  EXPECT_TRUE(is_refused([] {
+    return ::mmap(nullptr, 1u << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+           MAP_FAILED;
+  }));
   EXPECT_TRUE(std::filesystem::exists(readable));
 }
 
@@ -164,7 +167,8 @@ TEST(Confine, ComputingGoesOn) {
   EXPECT_TRUE(is_refused([] {  // here: it worked
     std::atomic<int> sum = 0;
     std::vector<std::thread> threads;
-    for (int i = 0; i < 4; ++i) threads.emplace_back([&sum] { sum += static_cast<int>(std::string(1 << 20, 'x').size()); });
+    for (int i = 0; i < 4; ++i)
+      threads.emplace_back([&sum] { sum += static_cast<int>(std::string(1 << 20, 'x').size()); });
     for (std::thread& thread : threads) thread.join();
     return sum == 4 << 20;
   }));

@@ -75,12 +75,14 @@ int64_t in_ns(const timespec& time) {
 std::optional<FileIdentity> FileIdentity::of(int fd, const std::string& build_id) {
   struct stat st {};
   if (::fstat(fd, &st) != 0) return std::nullopt;
-  return FileIdentity{build_id, st.st_dev, st.st_ino, static_cast<uint64_t>(st.st_size), in_ns(st.st_mtim),
-                      in_ns(st.st_ctim)};
+  return FileIdentity{build_id,          st.st_dev,
+                      st.st_ino,         static_cast<uint64_t>(st.st_size),
+                      in_ns(st.st_mtim), in_ns(st.st_ctim)};
 }
 
 std::string FileIdentity::text() const {
-  return fmt::format("{}-{:x}-{:x}-{:x}-{:x}-{:x}", build_id, device, inode, bytes, modified_ns, changed_ns);
+  return fmt::format("{}-{:x}-{:x}-{:x}-{:x}-{:x}", build_id, device, inode, bytes, modified_ns,
+                     changed_ns);
 }
 
 TableStore::TableStore(const std::string& cache_dir) {
