@@ -6,6 +6,8 @@ target_compile_options(assay_flags INTERFACE -Wall -Wextra -Werror -Wshadow -Wno
                                              # Optimised, names and lines are what stacks need; the rest of the
                                              # debug information takes a quarter of the compiler's time.
                                              $<IF:$<CONFIG:RelWithDebInfo>,-g1,-g>
+                                             # Every checkout compiles the same objects: a compiler cache may share them.
+                                             -fdebug-prefix-map=${PROJECT_SOURCE_DIR}=.
                                              # GCC 12 sees faults in std::string that are not there
                                              $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>)
 target_include_directories(assay_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
@@ -19,10 +21,13 @@ endif()
 
 # A compiler cache where there is one. It takes precompiled headers only when it is told that they are safe, and with
 # GCC only when the preprocessor names them. Depend mode spares a run of the preprocessor for each file that is new.
+# The working directory stays part of the key: the lab's servers and the kernel tests' programs name their sources by
+# it, and an object from a checkout that is gone would name files that are gone.
 find_program(ASSAY_CCACHE ccache)
 if(ASSAY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros
-                                  CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${ASSAY_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_DEPEND=1
+                                  CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+                                  CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${ASSAY_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
   target_compile_options(assay_flags INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
 endif()
