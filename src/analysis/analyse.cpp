@@ -253,6 +253,22 @@ Result<Report> conclude(const run::Reader& reader, const Options& options, const
                 std::move(not_bottlenecks), std::move(*suspects)};
 }
 
+// A part of a server is no server: a report about a part has the verdict of the whole run, and what
+// its findings would bring is a matter of the whole as well.
+void take_verdict_of_whole(const Report& whole, Report& part) {
+  part.verdict = whole.verdict;
+  part.verdict.of_whole_run = true;
+  part.verdict.sentence = "Of the whole run: " + part.verdict.sentence;
+  part.not_bottlenecks = whole.not_bottlenecks;
+  for (Finding& finding : part.findings) {
+    finding.gain = {std::nullopt, "not computed for a part of the run"};
+    for (const Finding& other : whole.findings) {
+      bool same = other.id == finding.id && other.where.symbol == finding.where.symbol;
+      if (same) finding.gain = other.gain;
+    }
+  }
+}
+
 Result<Report> report_of(AccountedRun& accounted, const DetectorSets& detectors,
                          const Options& options, std::vector<int64_t>& cpu_ns_by_stack) {
   const run::Reader& reader = accounted.reader();
@@ -279,6 +295,15 @@ Result<AnalysedRun> analyse_run(const run::Reader& reader, const Options& option
   std::vector<int64_t> cpu_ns_by_stack;
   auto report = report_of(accounted, *detectors, options, cpu_ns_by_stack);
   if (!report) return std::unexpected(report.error());
+  if (options.selection.narrows_threads()) {
+    Options all = options;
+    all.selection = {};
+    all.suspects.clear();
+    std::vector<int64_t> unused;
+    auto whole = report_of(accounted, *detectors, all, unused);
+    if (!whole) return std::unexpected(whole.error());
+    take_verdict_of_whole(*whole, *report);
+  }
   return AnalysedRun{std::move(*report), std::move(accounted).take_tree(),
                      std::move(cpu_ns_by_stack)};
 }

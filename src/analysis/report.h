@@ -25,6 +25,7 @@ struct Claim {
 };
 
 struct Verdict : Claim {
+  bool of_whole_run = false;          // though the report is about a part of the run
   std::vector<Claim> secondary;       // also true, less important; or what it would have been
   std::vector<std::string> withheld;  // why, when the kind is `withheld`
   std::vector<std::string> remedies;  // what to do about it, in the same order
@@ -62,8 +63,9 @@ struct Diagnosis {
 
 // What removing a finding could bring.
 struct Gain {
-  std::optional<double> upper_bound;  // throughput: 0.25 is +25 %; absent: cannot be said
+  std::optional<double> upper_bound;  // throughput: 0.25 is +25 %; absent: not bounded
   std::string text;
+  double worth = 0;  // to put findings in order: a guess of the same quantity, never shown
 };
 
 struct Finding : Diagnosis {

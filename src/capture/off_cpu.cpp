@@ -84,7 +84,7 @@ void OffCpu::begin_wait(ThreadState& state, TimeNs time, bool preempted) {
   state.open_start = false;
 }
 
-void OffCpu::switched_in(ThreadId thread, TimeNs time) {
+void OffCpu::switched_in(ThreadId thread, TimeNs time, std::optional<int64_t> queued_ns) {
   ThreadState* state = find(thread);
   if (state == nullptr) return;
   if (state->state == State::unknown) {
@@ -92,7 +92,9 @@ void OffCpu::switched_in(ThreadId thread, TimeNs time) {
     state->open_start = true;
   }
   if (state->state == State::running) ++counts_.unpaired_switches;
+  state->queued_ns = queued_ns;
   if (state->state == State::waiting) end_wait(thread, *state, time, false);
+  state->queued_ns.reset();
   state->state = State::running;
   state->have_site = false;
   state->was_woken = false;
@@ -119,6 +121,11 @@ void OffCpu::woken(ThreadId thread, TimeNs time, ThreadId waker, model::StackId 
   state->waker_stack = waker_stack;
 }
 
+int64_t OffCpu::since_wakeup(ThreadId thread, TimeNs now) const {
+  auto it = threads_.find(thread);
+  return it == threads_.end() || !it->second.was_woken ? INT64_MAX : now - it->second.woken_at;
+}
+
 Wait OffCpu::make_wait(ThreadId thread, const ThreadState& state, TimeNs end, bool open_end) const {
   Wait wait;
   wait.thread = thread;
@@ -129,9 +136,14 @@ Wait OffCpu::make_wait(ThreadId thread, const ThreadState& state, TimeNs end, bo
     wait.runqueue_ns = wait.duration_ns;
   } else if (state.was_woken) {
     wait.set(WaitFlag::runqueue_known);
-    wait.runqueue_ns = std::clamp<TimeNs>(end - state.woken_at, 0, wait.duration_ns);
+    int64_t since_woken = std::clamp<TimeNs>(end - state.woken_at, 0, wait.duration_ns);
+    wait.runqueue_ns = std::clamp<int64_t>(state.queued_ns.value_or(since_woken), 0, since_woken);
+    wait.wakeup_ns = since_woken - wait.runqueue_ns;
     wait.waker = state.waker;
     wait.waker_stack = state.waker_stack;
+  } else if (state.queued_ns) {
+    wait.set(WaitFlag::runqueue_known);
+    wait.runqueue_ns = std::clamp<int64_t>(*state.queued_ns, 0, wait.duration_ns);
   }
   if (state.newborn) wait.set(WaitFlag::new_thread);
   if (state.open_start) wait.set(WaitFlag::open_start);

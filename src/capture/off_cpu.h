@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <unordered_map>
 
 #include "base/clock.h"
@@ -53,10 +54,15 @@ class OffCpu {
 
   void stack_at_switch(model::ThreadId thread, TimeNs time, const WaitSite& site);
   void switched_out(model::ThreadId thread, TimeNs time, bool preempted);
-  void switched_in(model::ThreadId thread, TimeNs time);
+  // `queued_ns`: run-queue time by the kernel's own account, where it was read. The rest of the time
+  // since the wake-up is wake-up latency.
+  void switched_in(model::ThreadId thread, TimeNs time, std::optional<int64_t> queued_ns = {});
   void running_sample(model::ThreadId thread, TimeNs time);
   void woken(model::ThreadId thread, TimeNs time, model::ThreadId waker,
              model::StackId waker_stack = {});
+
+  // How long ago the thread's wake-up was; INT64_MAX when none was seen since it last ran.
+  int64_t since_wakeup(model::ThreadId thread, TimeNs now) const;
 
   // Closes open waits. `ran_throughout` is called for threads without any record: true if it was
   // running or ready to run, false if it waited.
@@ -79,6 +85,7 @@ class OffCpu {
     bool was_woken = false;
     TimeNs since = 0;  // when the wait began, or when it began to run
     TimeNs woken_at = 0;
+    std::optional<int64_t> queued_ns;
     model::ThreadId waker = model::Wait::kNoWaker;
     model::StackId waker_stack;
     WaitSite site;

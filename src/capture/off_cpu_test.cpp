@@ -68,6 +68,30 @@ TEST_F(OffCpuTest, AWakeUpSplitsAWait) {
   EXPECT_EQ(waits[0].waker, kB);
 }
 
+TEST_F(OffCpuTest, WhatTheKernelDoesNotCountAsQueuedIsTheWakeUp) {
+  off_cpu.existing_thread(kA, 0);
+  off_cpu.stack_at_switch(kA, 1100, site(5));
+  off_cpu.switched_out(kA, 1101, false);
+  off_cpu.woken(kA, 1401, kB);
+  off_cpu.switched_in(kA, 1501, 30);
+  ASSERT_EQ(waits.size(), 1u);
+  EXPECT_EQ(waits[0].runqueue_ns, 30);
+  EXPECT_EQ(waits[0].wakeup_ns, 70);
+  off_cpu.switched_out(kA, 1600, false);
+  off_cpu.woken(kA, 1650, kB);
+  off_cpu.switched_in(kA, 1700, 80);  // more than has passed since the wake-up
+  EXPECT_EQ(waits[1].runqueue_ns, 50);
+  EXPECT_EQ(waits[1].wakeup_ns, 0);
+  off_cpu.switched_out(kA, 1800, false);
+  off_cpu.switched_in(kA, 1900, 40);  // the wake-up itself was not seen
+  EXPECT_TRUE(waits[2].has(WaitFlag::runqueue_known));
+  EXPECT_EQ(waits[2].runqueue_ns, 40);
+  off_cpu.switched_out(kA, 2000, true);
+  off_cpu.switched_in(kA, 2100, 10);
+  EXPECT_EQ(waits[3].runqueue_ns, 100) << "a preempted thread does nothing but queue";
+  EXPECT_EQ(waits[3].wakeup_ns, 0);
+}
+
 TEST_F(OffCpuTest, AWakeUpThatOvertakesTheSwitchOutCounts) {
   off_cpu.existing_thread(kA, 0);
   off_cpu.switched_in(kA, 1010);

@@ -216,7 +216,7 @@ capture::WaitSite BpfEvidence::site_of(const bpf::wait_record& record) {
 }
 
 void BpfEvidence::handle_wait(const bpf::wait_record& record, TimeNs window_end) {
-  auto time = static_cast<TimeNs>(record.head.time), out = static_cast<TimeNs>(record.out);
+  auto time = static_cast<TimeNs>(record.came), out = static_cast<TimeNs>(record.out);
   capture::RecordHead head{time, static_cast<pid_t>(record.tgid), static_cast<pid_t>(record.tid),
                            record.head.cpu};
   if (time < window_begin_ || out > window_end) return;
@@ -236,7 +236,9 @@ void BpfEvidence::handle_wait(const bpf::wait_record& record, TimeNs window_end)
                    thread_in(0, static_cast<pid_t>(record.waker_tid)), waker_stack);
   }
   bool is_over = (record.flags & bpf::kWaitOpen) == 0 && time <= window_end;
-  if (is_over) off_cpu_.switched_in(thread, time);
+  std::optional<int64_t> queued;
+  if (record.flags & bpf::kWaitQueued) queued = static_cast<int64_t>(record.queued);
+  if (is_over) off_cpu_.switched_in(thread, time, queued);
   if (record.flags & bpf::kWaitOnce) retire(record.user_stack, record.kernel_stack, time);
   if (record.flags & bpf::kWakerOnce) retire(record.waker_stack, 0, time);
 }
@@ -258,7 +260,7 @@ void BpfEvidence::handle_sample(const bpf::sample_record& record, TimeNs window_
 
 void BpfEvidence::take_open_waits(TimeNs window_end) {
   for (bpf::wait_record record : parts_.programs.open_waits()) {
-    if (record.flags & bpf::kWaitOpen) record.head.time = static_cast<uint64_t>(window_end);
+    if (record.flags & bpf::kWaitOpen) record.came = static_cast<uint64_t>(window_end);
     handle_wait(record, window_end);
   }
 }

@@ -57,6 +57,7 @@ class BpfEvidenceTest : public testing::EvidenceTest {
     auto wait = record<bpf::wait_record>(bpf::kRecordWait, in);
     wait.tid = wait.tgid = kPid;
     wait.out = static_cast<uint64_t>(out);
+    wait.came = static_cast<uint64_t>(in);
     wait.syscall = model::kNoSyscall;
     return wait;
   }

@@ -265,8 +265,15 @@ void Recording::handle_off_cpu(const capture::RecordHead& head, capture::SampleR
     if (change) off_cpu_.switched_out(task->thread, head.time, change->preempted);
   }
   if (!change) return;  // SWITCH records tell the rest
-  if (std::optional<Task> next = parts_.tasks.find(change->to))
-    off_cpu_.switched_in(next->thread, head.time);
+  std::optional<Task> next = parts_.tasks.find(change->to);
+  if (!next) return;
+  // A CPU that was idle was not lacking, nor was one that the wake-up took from another thread at
+  // once: the time since the wake-up is the wake-up's own. The kernel counts it so, too.
+  constexpr int64_t kAtOnceNs = 100 * kNsPerUs;
+  bool at_once = change->preempted && off_cpu_.since_wakeup(next->thread, head.time) < kAtOnceNs;
+  std::optional<int64_t> queued;
+  if (head.tid == 0 || at_once) queued = 0;
+  off_cpu_.switched_in(next->thread, head.time, queued);
 }
 
 void Recording::handle_switch(const capture::RecordHead& head,

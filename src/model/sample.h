@@ -58,6 +58,7 @@ struct Wait {
   TimeNs start = 0;
   int64_t duration_ns = 0;
   int64_t runqueue_ns = 0;  // the last part, spent runnable; whole duration when preempted
+  int64_t wakeup_ns = 0;    // just before it: from the wake-up until it was on a run queue
   ThreadId thread;
   StackId stack;
   uint16_t flags = 0;

@@ -112,6 +112,7 @@ inline FixtureRows fixture_rows(int second, int waits_per_thread, uint32_t seed)
       wait.start = now;
       wait.duration_ns = static_cast<int64_t>(random() % 100'000);
       wait.runqueue_ns = wait.duration_ns / 7;
+      wait.wakeup_ns = wait.duration_ns / 11;
       wait.thread = {thread};
       wait.stack = {static_cast<uint32_t>(1 + random() % kFixtureStacks)};
       wait.set(model::WaitFlag::runqueue_known);
@@ -120,6 +121,7 @@ inline FixtureRows fixture_rows(int second, int waits_per_thread, uint32_t seed)
       if (random() % 8 == 0) {
         wait.flags = static_cast<uint16_t>(model::WaitFlag::preempted);
         wait.runqueue_ns = wait.duration_ns;
+        wait.wakeup_ns = 0;
         wait.syscall = model::kNoSyscall;
         wait.arg = 0;
       } else if (random() % 4 == 0) {

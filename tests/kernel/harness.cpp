@@ -175,7 +175,7 @@ std::vector<Truth> parse_truths(const std::string& out) {
     auto json = nlohmann::json::parse(line, nullptr, false);
     if (!json.is_object() || !json.contains("wall_ns")) continue;
     truths.push_back({json["pid"], json["tid"], json["name"], json["begin_ns"], json["wall_ns"],
-                      json["cpu_ns"], json["wait_ns"], json["waits"]});
+                      json["cpu_ns"], json["wait_ns"], json["waits"], json.value("queued_ns", int64_t{0})});
   }
   return truths;
 }

@@ -50,6 +50,7 @@ struct Truth {
   pid_t pid = 0, tid = 0;
   std::string name;
   int64_t begin_ns = 0, wall_ns = 0, cpu_ns = 0, wait_ns = 0, waits = 0;
+  int64_t queued_ns = 0;  // on a run queue, by the kernel's own count
 };
 std::vector<Truth> parse_truths(const std::string& out);
 

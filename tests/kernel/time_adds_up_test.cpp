@@ -4,7 +4,9 @@
 // Programs are launched by `assay record -- PROGRAM`, so that the capture covers their whole life
 // and both sides describe the same time. Tolerances: 2 % of the thread's life, plus 20 ms for what
 // lies between a thread's first instruction and its own first clock reading (start-up under load),
-// plus, for on-CPU time from samples, four standard errors of a count of samples.
+// plus, for on-CPU time from samples, four standard errors of a count of samples. Run-queue time is
+// compared with the kernel's own count: 5 % of it, plus 1 % of the thread's life, because single
+// preemptions of the program's start and end lie outside its own account.
 #include <cmath>
 #include <map>
 #include <sstream>
@@ -28,6 +30,7 @@ struct Measured {
   int64_t waits_ns = 0;    // all of it off the CPU
   int64_t blocked_ns = 0;  // not preempted: what a program times around a blocking call
   int64_t preempted_ns = 0;
+  int64_t queued_ns = 0;  // on a run queue, after a wake-up as well
   int64_t samples_ns = 0;
   int64_t samples = 0;
   int64_t blocked_waits = 0;
@@ -41,10 +44,11 @@ std::map<pid_t, Measured> measure(const std::string& path) {
     threads[thread["tid"]].wall_ns += thread["wall_ns"].get<int64_t>();
   for (const auto& row : sql(path,
                              "SELECT tid, flags LIKE '%preempted%' AS preempted, count(*) AS n, "
-                             "sum(duration_ns) AS ns FROM waits GROUP BY 1, 2")) {
+                             "sum(duration_ns) AS ns, sum(runqueue_ns) AS queued FROM waits GROUP BY 1, 2")) {
     Measured& thread = threads[row["tid"]];
     int64_t ns = row["ns"];
     thread.waits_ns += ns;
+    thread.queued_ns += row["queued"].get<int64_t>();
     if (row["preempted"].get<int>() != 0) {
       thread.preempted_ns += ns;
     } else {
@@ -122,6 +126,27 @@ class TimeAddsUp : public testing::Test {
       if (HasFatalFailure()) return;
       found.clear();
       for (const Truth& truth : truths) found += differences(truth, timed_waits);
+      if (found.empty()) return;
+    }
+    ADD_FAILURE() << found;
+  }
+
+  // Run-queue time against the kernel's own count, and running time with it.
+  void expect_queues_agree(const std::string& name, const std::vector<std::string>& arguments) {
+    std::string found;
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      record(name, arguments);
+      if (HasFatalFailure()) return;
+      found.clear();
+      for (const Truth& truth : truths) {
+        if (!measured.contains(truth.tid)) continue;  // the other tests look for missing ones
+        const Measured& thread = measured[truth.tid];
+        auto life = static_cast<double>(truth.wall_ns);
+        found += difference(truth.name + ": run queue", thread.queued_ns, truth.queued_ns,
+                            0.05 * static_cast<double>(truth.queued_ns) + 0.01 * life);
+        found += difference(truth.name + ": running", thread.running_ns(), truth.cpu_ns,
+                            kTolerance * life);
+      }
       if (found.empty()) return;
     }
     ADD_FAILURE() << found;
@@ -267,6 +292,16 @@ TEST_F(TimeAddsUp, MoreThreadsThanCpus) {
     blocked += measured[truth.tid].blocked_ns;
   }
   EXPECT_GT(preempted, 20 * blocked) << "waiting for a CPU is not blocking";
+}
+
+// Threads that wake one another on a calm machine: nearly all of the time between a wake-up and
+// running is the wake-up's own, and the kernel counts hardly any of it as run-queue time.
+TEST_F(TimeAddsUp, RunQueueTimeIsTheKernelsOnACalmMachine) {
+  expect_queues_agree("pipe_pingpong", {"--for", "2"});
+}
+
+TEST_F(TimeAddsUp, RunQueueTimeIsTheKernelsOnAFullMachine) {
+  expect_queues_agree("oversubscribed", {"--threads", "8", "--for", "2"});
 }
 
 TEST_F(TimeAddsUp, ThreadsBlockedThroughout) {

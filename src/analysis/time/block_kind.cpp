@@ -44,6 +44,9 @@ constexpr std::array<BlockKindRow, kBlockKindCount> kRows{{
      "#7b818b", "something else", "a known function or call that is none of these"},
     {unknown, "unknown", "unknown", "something else", "other_waits", kNoVerdict, false, 11,
      "#b3b7bd", "#5d636d", "what no evidence tells", ""},
+    {wakeup, "wakeup", "wake-up", "wake-ups", "wakeup", kNoVerdict, false, 13, "#d3c25e", "#a1933f",
+     "the CPU that it was given to: an interrupt, the way out of idle",
+     "from the wake-up until the kernel counts it on a run queue"},
 }};
 static_assert(is_complete(kRows, kBlockKindCount));
 

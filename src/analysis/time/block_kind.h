@@ -29,8 +29,9 @@ enum class BlockKind : uint8_t {
   child,    // another process's end
   other,    // known, but none of these
   unknown,  // no evidence
+  wakeup,   // nothing any more: woken, and not yet on a run queue
 };
-inline constexpr int kBlockKindCount = static_cast<int>(BlockKind::unknown) + 1;
+inline constexpr int kBlockKindCount = static_cast<int>(BlockKind::wakeup) + 1;
 
 struct BlockKindRow {
   BlockKind kind;

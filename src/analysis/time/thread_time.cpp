@@ -76,8 +76,11 @@ PlacedWait ThreadTimeBuilder::add_wait(const model::Wait& wait, BlockKind kind, 
   }
   const model::WaitPieces& pieces = covered.pieces;
   if (pieces.empty()) return {};
+  model::TimeSpan queued = pieces.piece(model::WaitState::runqueue);
   state.off_in_check_ns += pieces.whole().within(state.checked).ns();
-  state.runqueue_ns += pieces.ns(model::WaitState::runqueue);
+  state.queued_in_check_ns += queued.within(state.checked).ns();
+  state.runqueue_ns += queued.ns();
+  state.blocked_ns[static_cast<size_t>(BlockKind::wakeup)] += pieces.ns(model::WaitState::wakeup);
   model::TimeSpan blocked = pieces.piece(model::WaitState::blocked);
   size_t slot = idle ? kIdleSlot : static_cast<size_t>(kind);
   if (pieces.measured()) {
@@ -173,6 +176,10 @@ void ThreadTimeBuilder::check(size_t thread) {
   accounting_.checked_ns += span;
   accounting_.resolution_ns = kReadingErrorNs;
   error_ns_ += error;
+  if (const auto& delay = counters_[thread].run_delay) {
+    accounting_.queued_ns += state.queued_in_check_ns;
+    accounting_.kernel_queued_ns += delay->by;
+  }
   double share = static_cast<double>(error) / static_cast<double>(span);
   if (span >= kLongEnoughNs && share > accounting_.worst_share) {
     accounting_.worst_share = share;

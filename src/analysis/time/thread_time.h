@@ -2,6 +2,8 @@
 //
 //   wall = running user + running kernel + run-queue + Σ blocked by kind + idle
 //
+// The time between a wake-up and the run queue is one of the kinds (BlockKind::wakeup).
+//
 // A thread's waits are all its time off the CPU; what lies between them it ran. Running is divided
 // into user and kernel by the thread's own samples, or by utime:stime where those are few.
 // Run-queue time is what waits measured themselves (preempted, wake-up seen), plus, for waits whose
@@ -74,6 +76,8 @@ struct Accounting {
   pid_t worst_tid = 0;
   int64_t checked_ns = 0;
   int64_t resolution_ns = 0;  // the readings' own error per thread: a tick at either end
+  int64_t queued_ns = 0;         // run-queue time between the readings
+  int64_t kernel_queued_ns = 0;  // the same by the kernel's own count (run_delay)
   uint64_t overlapping_waits = 0;
   int64_t overlapping_ns = 0;
   uint32_t threads_unseen = 0;  // not one sample or wait: their time is blocked, kind unknown
@@ -111,6 +115,7 @@ class ThreadTimeBuilder {
     ThreadCover cover;        // of the thread's part of the window
     model::TimeSpan checked;  // between two readings of the kernel's own account
     int64_t off_in_check_ns = 0;
+    int64_t queued_in_check_ns = 0;
     int64_t runqueue_ns = 0;                   // measured by the waits themselves
     std::array<int64_t, kSlots> blocked_ns{};  // measured
     std::array<int64_t, kSlots> unsplit_ns{};  // blocked, or run-queue at its end

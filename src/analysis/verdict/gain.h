@@ -1,8 +1,10 @@
 // gains_of(): how much throughput removing a finding could bring at most, by operational laws.
 //
-// Removing a share f of the bottleneck's demand raises throughput by at most f / (1 − f), and never
-// beyond what the next resource allows. What is not on the bottleneck brings nothing, and that is
-// said. These are upper bounds, never promises. In: vitals, the verdict's kind and the findings.
+// Throughput cannot rise beyond what the resources that are left allow: the capacity of each divided
+// by the demand that stays. A wait that goes takes its queue along, so that its own share of the
+// time bounds nothing; the CPUs do, and the CPU time in the kernel that belongs to the wait may go
+// as well. Where what is left is too small to be measured, the gain is said to be not bounded.
+// These are upper bounds, never promises. In: vitals, the verdict's kind and the findings.
 // Out: one Gain for each finding, in their order. Pure.
 #pragma once
 
@@ -16,7 +18,7 @@ std::vector<Gain> gains_of(const Vitals& vitals, VerdictKind verdict,
                            const std::vector<Diagnosis>& findings);
 
 // Findings with their gains, in the order in which they should be read: what invalidates the run,
-// then by gain.
+// then by what they are likely to be worth.
 std::vector<Finding> ranked(std::vector<Diagnosis> findings, std::vector<Gain> gains);
 
 }  // namespace assay::analysis

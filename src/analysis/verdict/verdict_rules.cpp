@@ -406,7 +406,7 @@ MaybeClaim shared_cpu(const Basis& basis) {
 }
 
 double blocked_of_busy(const Vitals& v) {
-  return std::max(0.0, 1 - of(v.running) - of(v.runqueue));
+  return std::max(0.0, 1 - of(v.running) - of(v.runqueue) - of(v.wakeup));
 }
 
 MaybeClaim not_enough_load(const Basis& basis) {

@@ -44,6 +44,7 @@ std::string_view vital_unit_id(VitalUnit unit);
   /* Parts of the busy time of the serving pools: from running to other_waits they add up to 1. */  \
   VITAL(running, share, "{} of busy time is running")                                               \
   VITAL(runqueue, share, "{} of busy time is spent waiting for a CPU")                              \
+  VITAL(wakeup, share, "{} of busy time passes between a wake-up and the run queue")                \
   VITAL(lock, share, "{} of busy time is spent waiting for locks")                                  \
   VITAL(condition, share, "{} of busy time is spent waiting on conditions")                         \
   VITAL(futex, share, "{} of busy time is spent waiting on futexes of unknown use")                 \
@@ -66,6 +67,7 @@ std::string_view vital_unit_id(VitalUnit unit);
   VITAL(spin_cpu, share, "{} of CPU time is spent spinning")                                        \
   VITAL(network_cpu, share, "{} of CPU time is the kernel's network stack")                         \
   VITAL(collector_cpu, share, "{} of CPU time is garbage collection")                               \
+  VITAL(kernel_cpu, share, "{} of CPU time is spent in the kernel")                                 \
   VITAL(lock_cpu, share, "{} of CPU time goes into taking and releasing locks")                     \
   /* The busiest thread or small pool. */                                                           \
   VITAL(serial_ready, share, "the busiest thread or small pool runs or could run {} of the time")   \

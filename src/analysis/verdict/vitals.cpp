@@ -195,6 +195,8 @@ void add_thread_time(const Measured& run, Vitals& v) {
   add_waits(serving, busy, v);
   if (run.handed_over.receive_ns) v.handoff_receive = share(*run.handed_over.receive_ns);
   if (run.handed_over.disk_ns) v.handoff_disk = share(*run.handed_over.disk_ns);
+  v.kernel_cpu = ratio(static_cast<double>(run.thread_time.kernel_ns),
+                       static_cast<double>(run.thread_time.running_ns()));
   v.idle = ratio(static_cast<double>(run.thread_time.idle_ns),
                  static_cast<double>(run.thread_time.wall_ns));
   v.runqueue_of_ready = ratio(static_cast<double>(serving.runqueue_ns),

@@ -18,6 +18,7 @@ constexpr double kIdleBelow = 0.05;       // utilisation at which samples say no
 constexpr double kWidestHalf = 0.10;      // half of an interval that a CPU claim may have
 constexpr double kShortest = 0.5;         // seconds
 constexpr double kServingProcess = 0.10;  // of the CPU time
+constexpr double kLongEnoughBeforeItsEnd = 3;  // seconds
 
 // The facts of processes that do the work; a small helper's build does not matter.
 std::set<std::string> serving_scopes(const Measured& run) {
@@ -119,6 +120,17 @@ void add_load(const Basis& basis, std::vector<Withheld>& reasons) {
   }
 }
 
+// A server that ended while it was looked at did not serve: what it did was to end. A command that
+// Assay started ran as long as it wanted to.
+void add_ending(const Basis& basis, std::vector<Withheld>& reasons) {
+  const Quality& q = basis.run.quality;
+  bool died = q.end_reason == "target exited" && !q.ran_to_its_end;
+  if (!died || basis.vitals.window_s.value_or(0) >= kLongEnoughBeforeItsEnd) return;
+  reasons.push_back({fmt::format("the target ended {:.1f} s after the capture began",
+                                 basis.vitals.window_s.value_or(0)),
+                     "find out why it ended, and record it while it serves"});
+}
+
 }  // namespace
 
 std::vector<Withheld> reasons_to_withhold(const Basis& basis,
@@ -139,6 +151,7 @@ std::vector<Withheld> reasons_to_withhold(const Basis& basis,
         {"the window is too short or empty", "record for at least a few seconds", true});
     return reasons;
   }
+  add_ending(basis, reasons);
   add_build(run, findings, reasons);
   add_load(basis, reasons);
   if (q.lost_share > kLost) {

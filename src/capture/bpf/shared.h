@@ -49,6 +49,7 @@ enum wait_flag {
   kWaitOnce = 4,        // no other record uses the user stack: drop it afterwards
   kWakerOnce = 8,       // likewise for the waker's stack
   kWaitOpen = 16,       // from the task iterator: not over yet
+  kWaitQueued = 32,     // `queued` was read
 };
 
 // One interval off the CPU, written when it ends (`head.time`).
@@ -57,6 +58,8 @@ struct wait_record {
   __u32 tid, tgid;
   __u64 out;                       // when it left the CPU; 0: before the capture
   __u64 woken;                     // 0: no wake-up was seen
+  __u64 came;                      // when the kernel began to count it as running
+  __u64 queued;                    // ns on run queues, as the kernel counts them
   __u64 arg;                       // the system call's first argument
   __u32 user_stack, kernel_stack;  // ids of earlier records; 0: none
   __u32 waker_tid, waker_stack;
@@ -147,7 +150,8 @@ struct process {
 struct thread {
   __u64 out, woken, arg;
   __u64 code;  // the process's, as of `generation`
-  __u64 ran;   // CPU time that the kernel had counted when it left
+  __u64 ran;      // CPU time that the kernel had counted when it left
+  __u64 delayed;  // run-queue time likewise
   __u32 generation;
   __u32 user_stack, kernel_stack, waker_tid, waker_stack, owner;
   __u16 syscall, flags;

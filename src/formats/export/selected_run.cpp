@@ -60,12 +60,16 @@ Result<void> SelectedRun::for_each_wait(const std::function<void(const SelectedW
     SelectedWait selected{wait, accounted.kind};
     selected.begin_ns = pieces.whole().begin_ns;
     selected.blocked_ns = pieces.ns(model::WaitState::blocked);
-    selected.runqueue_ns = pieces.ns(model::WaitState::runqueue);
+    int64_t queued_ns = pieces.ns(model::WaitState::runqueue);
+    model::TimeSpan wakeup = pieces.piece(model::WaitState::wakeup);
+    if (wakeup.empty()) selected.runqueue_ns = queued_ns;
     if (accounted.idle) {
       selected.begin_ns += selected.blocked_ns;
       selected.blocked_ns = 0;
     }
     if (selected.blocked_ns > 0 || selected.runqueue_ns > 0) visit(selected);
+    if (!wakeup.empty())
+      visit({wait, analysis::BlockKind::wakeup, wakeup.begin_ns, wakeup.ns(), queued_ns});
   };
   return accounted_.for_each_wait(reader(), {begin_ns_, end_ns_}, wanted, cut);
 }

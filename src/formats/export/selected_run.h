@@ -2,7 +2,8 @@
 //
 // In: a run::Reader (must outlive it) and a Selection. Out: samples and waits of the selected
 // threads, inside the selected time, whose stacks pass focus and ignore; waits cut to that time and
-// split into blocked and run-queue time. Nothing is kept per sample, so a large run streams.
+// split into blocked and run-queue time. The wake-up between the two comes as one more SelectedWait
+// of the kind wakeup. Nothing is kept per sample, so a large run streams.
 // Not thread-safe. Failures: the Reader's; a selection that matches no thread, or that is no
 // regular expression or time.
 #pragma once
@@ -29,6 +30,9 @@ struct SelectedWait {
   TimeNs begin_ns = 0;      // inside the selected time
   int64_t blocked_ns = 0;   // from begin_ns on
   int64_t runqueue_ns = 0;  // after it
+
+  // 1, or 0 for a part of a wait that is counted already: its wake-up, its time on the run queue.
+  int waits() const { return blocked_ns > 0 && kind != analysis::BlockKind::wakeup; }
 };
 
 struct SelectedAlloc {

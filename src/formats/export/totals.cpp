@@ -140,7 +140,7 @@ Result<std::vector<TotalRow>> sum_up(SelectedRun& run) {
     TotalRow& row = table.at(selected.wait.thread, selected.wait.stack, kind);
     row.waiting = true;
     row.kind = selected.kind;
-    row.waits += selected.blocked_ns > 0;
+    row.waits += selected.waits();
     row.off_ns += selected.blocked_ns;
     row.runqueue_ns += selected.runqueue_ns;
   });

@@ -38,7 +38,7 @@ class Speedscope {
         return;
       }
       int64_t value = metric == Metric::runqueue ? selected.runqueue_ns : selected.blocked_ns;
-      if (metric == Metric::waits) value = selected.blocked_ns > 0;
+      if (metric == Metric::waits) value = selected.waits();
       add(selected.wait.thread, metric, {selected.begin_ns, path, value});
     });
   }

@@ -73,7 +73,7 @@ Result<void> write_by_second(SelectedRun& run, Metric metric, Output& output) {
       if (metric == Metric::lock && selected.kind != analysis::BlockKind::lock) return;
       model::StackId stack = selected.wait.stack;
       if (metric == Metric::waits) {
-        if (selected.blocked_ns > 0) seconds.add(selected.begin_ns, stack, 1);
+        if (selected.waits() > 0) seconds.add(selected.begin_ns, stack, 1);
         return;
       }
       bool wall = metric == Metric::wall;

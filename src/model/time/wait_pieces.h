@@ -2,13 +2,12 @@
 //
 // Every reader of waits divides them here. The pieces cover the whole wait and do not overlap; a
 // piece may be empty. A preempted thread and a new one wait on the run queue only. Where the
-// wake-up was seen, the last part of the wait is run-queue time. Otherwise the border between the
-// states is not known: all of the wait counts as blocked, and measured() is false.
+// wake-up was seen, the last part of the wait is run-queue time; before it lies the wake-up itself:
+// the interrupt to another CPU and that CPU's way out of idle, while no CPU was lacking. Otherwise
+// the border between the states is not known: all of the wait counts as blocked, and measured() is
+// false.
 // In: a Wait, whose numbers may come from a file and are not trusted. Out: spans that lie inside
 // the wait. Pure, never fails.
-//
-// A state between the two (a wake-up that is still on its way to a run queue) is one more WaitState
-// and one more border in the constructor; all that walks the pieces then sees it.
 #pragma once
 
 #include <array>
@@ -25,8 +24,8 @@ inline bool waits_for_cpu_only(const Wait& wait) {
 }
 
 // In the order of time.
-enum class WaitState : uint8_t { blocked, runqueue };
-inline constexpr size_t kWaitStateCount = 2;
+enum class WaitState : uint8_t { blocked, wakeup, runqueue };
+inline constexpr size_t kWaitStateCount = 3;
 
 class WaitPieces {
  public:

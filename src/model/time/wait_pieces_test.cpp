@@ -26,6 +26,16 @@ TEST(WaitPieces, ASeenWakeUpSplitsTheWait) {
   EXPECT_TRUE(pieces.measured());
 }
 
+TEST(WaitPieces, TheWakeUpLiesBetweenBlockedAndRunQueue) {
+  Wait wait = wait_of(100, 50, 20, {WaitFlag::runqueue_known});
+  wait.wakeup_ns = 5;
+  WaitPieces pieces(wait);
+  EXPECT_EQ(pieces.piece(blocked), (TimeSpan{100, 125}));
+  EXPECT_EQ(pieces.piece(wakeup), (TimeSpan{125, 130}));
+  EXPECT_EQ(pieces.piece(runqueue), (TimeSpan{130, 150}));
+  EXPECT_EQ(pieces.within({0, 127}).ns(wakeup), 2);
+}
+
 TEST(WaitPieces, WithoutAWakeUpAllOfItIsBlockedAndNotMeasured) {
   WaitPieces pieces(wait_of(100, 50, 20));
   EXPECT_EQ(pieces.ns(blocked), 50);
@@ -85,6 +95,13 @@ TEST(WaitPieces, HostileNumbersStayInsideTheWait) {
         EXPECT_EQ(pieces.whole().begin_ns, start);
         EXPECT_GE(pieces.whole().end_ns, start);
         EXPECT_EQ(pieces.ns(blocked) + pieces.ns(runqueue), pieces.whole().ns());
+        Wait woken = wait_of(start, duration, 3, {WaitFlag::runqueue_known});
+        woken.wakeup_ns = queued;
+        WaitPieces with_wakeup(woken);
+        EXPECT_EQ(with_wakeup.piece(blocked).begin_ns, start);
+        EXPECT_EQ(with_wakeup.piece(blocked).end_ns, with_wakeup.piece(wakeup).begin_ns);
+        EXPECT_LE(with_wakeup.piece(wakeup).begin_ns, with_wakeup.piece(wakeup).end_ns);
+        EXPECT_EQ(with_wakeup.piece(wakeup).end_ns, with_wakeup.piece(runqueue).begin_ns);
         EXPECT_LE(pieces.piece(blocked).begin_ns, pieces.piece(blocked).end_ns);
         EXPECT_LE(pieces.piece(runqueue).begin_ns, pieces.piece(runqueue).end_ns);
       }

@@ -69,6 +69,8 @@ Json accounting(const analysis::Accounting& a) {
           {"worst_share", a.worst_share},
           {"worst_tid", a.worst_tid},
           {"resolution_ns", a.resolution_ns},
+          {"queued_ns", a.queued_ns},
+          {"kernel_queued_ns", a.kernel_queued_ns},
           {"overlapping_waits", a.overlapping_waits},
           {"overlapping_ns", a.overlapping_ns},
           {"threads_unseen", a.threads_unseen}};

@@ -43,6 +43,7 @@ Json where(const analysis::Where& w) {
 Json json_verdict(const analysis::Report& report) {
   const analysis::Verdict& v = report.verdict;
   Json json = claim(v);
+  json["of_whole_run"] = v.of_whole_run;
   json["secondary"] = Json::array();
   for (const analysis::Claim& second : v.secondary) json["secondary"].push_back(claim(second));
   json["withheld"] = Json::array();

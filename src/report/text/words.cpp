@@ -132,6 +132,10 @@ std::vector<std::string> quality_phrases(const analysis::Quality& q) {
   if (a.threads_checked > 0) {
     phrases.push_back(
         fmt::format("agrees with the kernel's clock within {}", format_percent(a.error_share)));
+    if (a.queued_ns > 0 || a.kernel_queued_ns > 0)
+      phrases.push_back(fmt::format("run queue {} ({} by the kernel's count)",
+                                    format_duration(a.queued_ns),
+                                    format_duration(a.kernel_queued_ns)));
   }
   if (q.own_cost.cpu_ns) {
     phrases.push_back("Assay itself: " + format_duration(*q.own_cost.cpu_ns) + " CPU");

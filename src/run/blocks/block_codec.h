@@ -61,7 +61,8 @@ WaitTotals totals_of(std::span<const model::Wait> rows);
 HeapAllocTotals totals_of(std::span<const model::HeapAlloc> rows);
 HeapFreeTotals totals_of(std::span<const model::HeapFree> rows);
 
-// Whether a wait can be stored: 0 ≤ runqueue ≤ duration, and its end is a time.
+// Whether a wait can be stored: its parts are not negative and no longer than it, and its end is a
+// time.
 bool is_storable(const model::Wait& wait);
 
 class BlockEncoder {
@@ -88,7 +89,7 @@ class BlockEncoder {
   Result<std::span<const uint8_t>> compress();
 
   std::unique_ptr<ZSTD_CCtx_s, size_t (*)(ZSTD_CCtx_s*)> zstd_;
-  std::array<ByteWriter, 12> columns_;
+  std::array<ByteWriter, 13> columns_;
   std::unique_ptr<Dictionary<uint64_t>> shapes_;
   std::unique_ptr<Dictionary<Object>> objects_;
   std::unique_ptr<Dictionary<uint64_t>> waker_stacks_;

@@ -53,7 +53,8 @@ HeapFreeTotals totals_of(std::span<const model::HeapFree> rows) {
 
 bool is_storable(const model::Wait& wait) {
   TimeNs end = 0;
-  return wait.runqueue_ns >= 0 && wait.runqueue_ns <= wait.duration_ns &&
+  return wait.runqueue_ns >= 0 && wait.runqueue_ns <= wait.duration_ns && wait.wakeup_ns >= 0 &&
+         wait.wakeup_ns <= wait.duration_ns - wait.runqueue_ns &&
          wait.fd_kind <= model::kLastFdKind &&
          !__builtin_add_overflow(wait.start, wait.duration_ns, &end);
 }
@@ -236,7 +237,8 @@ Result<void> BlockDecoder::decode_raw(std::span<const uint8_t> raw,
   if (!shapes) return std::unexpected(shapes.error());
   auto objects = read_objects(block->lists[kObjects]);
   if (!objects) return std::unexpected(objects.error());
-  bool tells_holders = block->column_count >= kColumnCount;
+  bool tells_holders = block->column_count > kOwner;
+  bool tells_wakeups = block->column_count > kWakeup;
   auto waker_stacks = read_stacks(block->lists[kWakerStacks]);
   if (!waker_stacks) return std::unexpected(waker_stacks.error());
   rows.reserve(block->rows);
@@ -268,6 +270,7 @@ Result<void> BlockDecoder::decode_raw(std::span<const uint8_t> raw,
       row.waker_stack = (*waker_stacks)[stack];
       row.owner = {static_cast<uint32_t>(owner - 1)};
     }
+    if (tells_wakeups) row.wakeup_ns = static_cast<int64_t>(columns[kWakeup].next());
     if (!is_storable(row)) return fail("row {} has impossible times", i);
     previous_end = row.start + row.duration_ns;
     rows.push_back(row);

@@ -196,6 +196,7 @@ Result<std::span<const uint8_t>> BlockEncoder::encode(std::span<const model::Wai
       columns_[kWakerStackIndex].varint(
           waker_stacks_->index_of(row.waker_stack.value, row.waker_stack.value));
       columns_[kOwner].varint(uint32_t{row.owner.value + 1});
+      columns_[kWakeup].varint(static_cast<uint64_t>(row.wakeup_ns));
       previous_end = row.start + row.duration_ns;
     }
   });

@@ -31,13 +31,14 @@ enum Column : size_t {
   kWakerStacks,
   kWakerStackIndex,
   kOwner,
+  kWakeup,
   kColumnCount
 };
 // Blocks of the first version had only these columns.
 inline constexpr size_t kFewestColumns = kWaker + 1;
 inline constexpr uint32_t kPerRowColumns = 1u << kGap | 1u << kDuration | 1u << kRunqueue |
                                            1u << kShapeIndex | 1u << kObjectIndex | 1u << kWaker |
-                                           1u << kWakerStackIndex | 1u << kOwner;
+                                           1u << kWakerStackIndex | 1u << kOwner | 1u << kWakeup;
 
 // Stack, flags and syscall go together: few distinct triples, so one small index a row.
 inline uint64_t pack_shape(const model::Wait& wait) {

@@ -21,7 +21,8 @@ int64_t into_second(TimeNs time) {
 }
 
 int64_t SecondTotal::*member_of(model::WaitState state) {
-  return state == model::WaitState::blocked ? &SecondTotal::blocked_ns : &SecondTotal::runqueue_ns;
+  bool queued = state == model::WaitState::runqueue;
+  return queued ? &SecondTotal::runqueue_ns : &SecondTotal::blocked_ns;
 }
 
 // Entries in order of arrival; neighbours of one (second, thread) share one, so a busy thread's

@@ -5,7 +5,7 @@
 //           weight_ns, stack, leaf)
 //   waits(time_s, start_ns, duration_ns, blocked_ns, runqueue_ns, pid, tid, thread_id, thread,
 //         process, role, pool, stack, leaf, flags, syscall, syscall_name, arg, fd_kind, waker_tid,
-//         waker_stack, owner_tid)
+//         waker_stack, owner_tid, wakeup_ns)
 //   stack_text(stack)   'root;…;leaf' of a stack id; NULL when there is no such stack
 //   frame_text(frame)   the name of a frame id
 // time_s counts from the window's beginning. A bound on time_s, time_ns or start_ns skips blocks.

@@ -102,7 +102,7 @@ struct Shape<model::Wait> {
       "runqueue_ns INTEGER, pid INTEGER, tid INTEGER, thread_id INTEGER, thread TEXT, "
       "process TEXT, role TEXT, pool TEXT, stack INTEGER, leaf TEXT, flags TEXT, "
       "syscall INTEGER, syscall_name TEXT, arg INTEGER, fd_kind TEXT, waker_tid INTEGER, "
-      "waker_stack INTEGER, owner_tid INTEGER)";
+      "waker_stack INTEGER, owner_tid INTEGER, wakeup_ns INTEGER)";
 
   static void cell(sqlite3_context* out, const SqlSource& source, const model::Wait& row,
                    int column) {
@@ -144,6 +144,8 @@ struct Shape<model::Wait> {
         return row.owner == model::Wait::kNoOwner
                    ? void()
                    : give(out, contents.threads[row.owner.value].tid);
+      case 22:
+        return give(out, model::WaitPieces(row).ns(model::WaitState::wakeup));
     }
   }
 };

@@ -92,11 +92,13 @@ TEST_F(RunSql, SamplesAndWaitsAgreeWithTheTotalsBesideTheirBlocks) {
             number("SELECT sum(weight_ns) FROM sample_block"));
   EXPECT_EQ(number("SELECT sum(runqueue_ns) FROM waits WHERE pid = 110"),
             number("SELECT sum(runqueue_ns) FROM wait_block WHERE process = 1"));
-  EXPECT_EQ(number("SELECT sum(duration_ns - blocked_ns - runqueue_ns) FROM waits"), 0);
+  EXPECT_EQ(number("SELECT sum(duration_ns - blocked_ns - wakeup_ns - runqueue_ns) FROM waits"),
+            0);
+  EXPECT_GT(number("SELECT sum(wakeup_ns) FROM waits"), 0);
   EXPECT_EQ(number("SELECT sum(waits) FROM process_total"), 3 * 6 * 100);
   EXPECT_EQ(number("SELECT sum(samples) FROM thread_second"), 3 * 6 * 10);
   EXPECT_EQ(number("SELECT sum(blocked_ns) FROM thread_second"),
-            number("SELECT sum(blocked_ns) FROM waits"));
+            number("SELECT sum(blocked_ns + wakeup_ns) FROM waits"));
 }
 
 TEST_F(RunSql, ASelectionLeavesOtherThreadsAndTimesOut) {

@@ -5,6 +5,18 @@
 namespace assay::view {
 namespace {
 
+ThreadState shown_as(model::WaitState state, const analysis::AccountedWait& wait) {
+  switch (state) {
+    case model::WaitState::blocked:
+      return RunIndex::waiting_state(wait);
+    case model::WaitState::wakeup:
+      return blocked_state(analysis::BlockKind::wakeup);
+    case model::WaitState::runqueue:
+      break;
+  }
+  return kRunqueue;
+}
+
 class Walk {
  public:
   Walk(RunIndex& run, const Selection& selection, const std::function<void(const Piece&)>& visit)
@@ -22,9 +34,8 @@ class Walk {
     NodeIndex node = run_.node_of(wait.stack);
     TimeNs begin = covered.pieces.whole().begin_ns;
     covered.pieces.for_each([&](model::WaitState state, const model::TimeSpan& piece) {
-      ThreadState shown =
-          state == model::WaitState::blocked ? RunIndex::waiting_state(accounted) : kRunqueue;
-      visit_({wait.thread, piece.begin_ns, piece.end_ns, shown, node, &wait, begin});
+      visit_({wait.thread, piece.begin_ns, piece.end_ns, shown_as(state, accounted), node, &wait,
+              begin});
     });
   }
 

@@ -37,8 +37,8 @@ struct Account {
   pid_t tid = 0;
   std::string name;
   clockid_t cpu_clock{};
-  int64_t begin_ns = 0, begin_cpu_ns = 0;
-  std::atomic<int64_t> end_ns = 0, end_cpu_ns = 0;  // 0: still running
+  int64_t begin_ns = 0, begin_cpu_ns = 0, begin_queued_ns = 0;
+  std::atomic<int64_t> end_ns = 0, end_cpu_ns = 0, end_queued_ns = 0;  // 0: still running
   std::atomic<int64_t> wait_ns = 0, waits = 0;
   std::atomic<int64_t> wait_begin_ns = 0;  // 0: not waiting
 };
@@ -50,10 +50,23 @@ int64_t thread_cpu_ns() {
   return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
+// Time on a run queue, as the kernel counts it; 0 where it does not.
+static int64_t queued_ns(pid_t tid) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", static_cast<int>(tid));
+  long ran = 0, queued = 0;
+  if (FILE* file = std::fopen(path, "r")) {
+    if (std::fscanf(file, "%ld %ld", &ran, &queued) != 2) queued = 0;
+    std::fclose(file);
+  }
+  return queued;
+}
+
 Truth::Truth(const std::string& name) : account_(std::make_shared<Account>()) {
   account_->begin_ns = now_ns();
   account_->begin_cpu_ns = thread_cpu_ns();
   account_->tid = static_cast<pid_t>(syscall(SYS_gettid));
+  account_->begin_queued_ns = queued_ns(account_->tid);
   pthread_getcpuclockid(pthread_self(), &account_->cpu_clock);
   if (!name.empty()) pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
   char comm[16] = "";
@@ -64,6 +77,7 @@ Truth::Truth(const std::string& name) : account_(std::make_shared<Account>()) {
 }
 
 Truth::~Truth() {
+  account_->end_queued_ns = queued_ns(account_->tid);
   account_->end_cpu_ns = thread_cpu_ns();
   account_->end_ns = now_ns();
 }
@@ -81,8 +95,9 @@ void Truth::end_wait() {
 // One line, for a thread that ended or, as of now, for one that has not.
 static std::string line_of(const Account& account) {
   int64_t end = account.end_ns, cpu = account.end_cpu_ns, wait = account.wait_ns,
-          waits = account.waits;
+          waits = account.waits, queued = account.end_queued_ns;
   if (end == 0) {
+    queued = queued_ns(account.tid);
     end = now_ns();
     cpu = read_clock(account.cpu_clock);
     if (int64_t begin = account.wait_begin_ns) {
@@ -94,9 +109,10 @@ static std::string line_of(const Account& account) {
   int length = std::snprintf(
       text, sizeof text,
       "{\"pid\":%d,\"tid\":%d,\"name\":\"%s\",\"begin_ns\":%ld,\"wall_ns\":%ld,"
-      "\"cpu_ns\":%ld,\"wait_ns\":%ld,\"waits\":%ld}\n",
+      "\"cpu_ns\":%ld,\"wait_ns\":%ld,\"waits\":%ld,\"queued_ns\":%ld}\n",
       static_cast<int>(getpid()), static_cast<int>(account.tid), account.name.c_str(),
-      account.begin_ns, end - account.begin_ns, cpu - account.begin_cpu_ns, wait, waits);
+      account.begin_ns, end - account.begin_ns, cpu - account.begin_cpu_ns, wait, waits,
+      queued - account.begin_queued_ns);
   return std::string(text, static_cast<size_t>(length));
 }
 

@@ -2,10 +2,12 @@
 //
 // Every thread holds a Truth while it runs and measures its waits through it. print_truths() writes
 // one JSON line per thread of this process to stdout:
-//   {"pid":7,"tid":9,"name":"busy","begin_ns":…,"wall_ns":…,"cpu_ns":…,"wait_ns":…,"waits":…}
+//   {"pid":7,"tid":9,"name":"busy","begin_ns":…,"wall_ns":…,"cpu_ns":…,"wait_ns":…,"waits":…,
+//    "queued_ns":…}
 // begin_ns is CLOCK_MONOTONIC, wall_ns and wait_ns are differences of it, cpu_ns is the thread's
 // CPU clock. wait_ns covers only waits that the program makes on purpose, from before the call to
-// after it, so time in the run queue after a wake-up is part of it, and preemption is not. Options
+// after it, so time in the run queue after a wake-up is part of it, and preemption is not. queued_ns
+// is what the kernel counts as time on a run queue (schedstat). Options
 // of every program: --for SECONDS (default 5), --announce (first prints {"ready":PID}). Threads:
 // Truth belongs to the thread that made it; print_truths() may run while others still wait.
 #pragma once

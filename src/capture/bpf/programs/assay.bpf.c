@@ -22,10 +22,53 @@ static __always_inline struct thread* thread_of(struct task_struct* task) {
   return bpf_task_storage_get(&threads, task, 0, 0);
 }
 
+// Whether this kernel counts run-queue time where it can be read.
+static __always_inline bool counts_delays(struct task_struct* task) {
+  return bpf_core_field_exists(task->sched_info.run_delay) &&
+         bpf_core_field_exists(task->se.cfs_rq);
+}
+
+// Run-queue time that the kernel has counted for a thread, of the waits that are over.
+static __always_inline u64 delay_of(struct task_struct* task) {
+  return counts_delays(task) ? task->sched_info.run_delay : 0;
+}
+
 static __always_inline struct thread* adopt(struct task_struct* task) {
   struct thread* thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-  if (!thread) count(kCountNoMemory);
+  if (!thread) {
+    count(kCountNoMemory);
+  } else if (!thread->seen && thread->ran == 0) {
+    thread->ran = task->se.sum_exec_runtime;
+    thread->delayed = delay_of(task);
+  }
   return thread;
+}
+
+// The present moment as the scheduler counts it, in CLOCK_MONOTONIC. When a wake-up takes the CPU
+// at once, the scheduler's clock stands still from the wake-up on: the kernel counts the time until
+// the switch as running time of the thread that comes. The gap between the clocks is the smallest
+// that was seen; it may grow by 1/4096, because CLOCK_MONOTONIC is adjusted.
+// `task` is one that this CPU switches from or to.
+static __always_inline u64 scheduler_now(struct task_struct* task, u64 now) {
+  u32 zero = 0;
+  struct clock_gap* clock = bpf_map_lookup_elem(&clock_gaps, &zero);
+  if (!clock || !counts_delays(task)) return now;
+  u64 queue_clock = task->se.cfs_rq->rq->clock;
+  u64 gap = now - queue_clock;
+  u64 most = clock->gap + ((now - clock->at) >> 12);
+  if (clock->at == 0 || (long long)(gap - most) < 0) most = gap;
+  clock->gap = most;
+  clock->at = now;
+  return queue_clock + most;
+}
+
+// Run-queue time of the wait that ends now. The scheduler adds the last part, since last_queued,
+// after this program.
+static __always_inline u64 queued_since(struct task_struct* task, struct thread* thread) {
+  if (!counts_delays(task)) return 0;
+  u64 last = task->sched_info.last_queued, clock = task->se.cfs_rq->rq->clock;
+  u64 queued = task->sched_info.run_delay - thread->delayed;
+  return last && clock > last ? queued + clock - last : queued;
 }
 
 // Which ranges the thread's process has; looked up when any process's have changed.
@@ -110,7 +153,7 @@ static __always_inline u32 mutex_owner(struct pt_regs* regs, u64 address) {
 }
 
 static __always_inline void fill_wait(struct wait_record* record, struct task_struct* task,
-                                      struct thread* thread, u64 now) {
+                                      struct thread* thread, u64 now, u64 came, u64 queued) {
   record->head.type = kRecordWait;
   record->head.cpu = bpf_get_smp_processor_id();
   record->head.size = sizeof *record;
@@ -119,6 +162,8 @@ static __always_inline void fill_wait(struct wait_record* record, struct task_st
   record->tgid = task->tgid;
   record->out = thread->out;
   record->woken = thread->woken;
+  record->came = came;
+  record->queued = queued;
   record->arg = thread->arg;
   record->user_stack = thread->user_stack;
   record->kernel_stack = thread->kernel_stack;
@@ -127,14 +172,16 @@ static __always_inline void fill_wait(struct wait_record* record, struct task_st
   record->owner = thread->owner;
   record->syscall = thread->syscall;
   record->flags = thread->flags;
+  if (counts_delays(task)) record->flags |= kWaitQueued;
 }
 
-// Writes the wait that ends now.
-static __always_inline void end_wait(struct task_struct* task, struct thread* thread, u64 now) {
+// Writes the wait that ends now; for the kernel it ended at `came`.
+static __always_inline void end_wait(struct task_struct* task, struct thread* thread, u64 now,
+                                     u64 came, u64 queued) {
   void* ring = ring_here();
   struct wait_record* record = ring ? bpf_ringbuf_reserve(ring, sizeof(struct wait_record), 0) : 0;
   if (record) {
-    fill_wait(record, task, thread, now);
+    fill_wait(record, task, thread, now, came, queued);
     bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
     count(kCountWaits);
   } else {
@@ -153,6 +200,15 @@ static __always_inline u64 arrival(struct thread* thread, u64 ran, u64 now) {
   return came > thread->out && came < now ? came : now;
 }
 
+// A thread leaves a CPU, and its switch-in was not seen: some kernels do not show every switch. The
+// wait before it ends where the thread began to run; so does the wait that was open when the
+// thread was first listed, unless it ran all the time.
+static __always_inline void end_missed_wait(struct task_struct* task, struct thread* thread,
+                                            u64 ran, u64 now) {
+  if (thread->out) count(kCountMissedIn);
+  end_wait(task, thread, now, arrival(thread, ran, now), delay_of(task) - thread->delayed);
+}
+
 static __always_inline void leave_cpu(void* ctx, struct task_struct* prev, struct thread* thread,
                                       bool preempted, u32 state, u64 now) {
   struct found_stack found = {};
@@ -160,10 +216,7 @@ static __always_inline void leave_cpu(void* ctx, struct task_struct* prev, struc
   struct pt_regs* regs = (struct pt_regs*)bpf_task_pt_regs(prev);
   if (!regs) return;
   u64 ran = prev->se.sum_exec_runtime;
-  if (thread->out) {  // some kernels do not show every switch: its switch-in was not seen
-    count(kCountMissedIn);
-    end_wait(prev, thread, arrival(thread, ran, now));
-  }
+  if (thread->out || !thread->seen) end_missed_wait(prev, thread, ran, now);
   long number = regs->orig_ax;
   bool in_syscall = number >= 0 && number < NO_SYSCALL;
   u32 kind = preempted                      ? kKeyPreempted
@@ -171,8 +224,9 @@ static __always_inline void leave_cpu(void* ctx, struct task_struct* prev, struc
                                             : kKeyWait;
   u32 key = kind << 16 | (in_syscall ? (u32)number : NO_SYSCALL);
   thread->seen = 1;
-  thread->out = now;
+  thread->out = scheduler_now(prev, now);
   thread->ran = ran;
+  thread->delayed = delay_of(prev);
   thread->flags = preempted ? kWaitPreempted : 0;
   thread->syscall = in_syscall ? number : NO_SYSCALL;
   thread->arg = in_syscall ? regs->di : 0;
@@ -190,7 +244,7 @@ static __always_inline void leave_cpu(void* ctx, struct task_struct* prev, struc
 static __always_inline void enter_cpu(struct task_struct* next, struct thread* thread, u64 now) {
   if (thread->seen && thread->out == 0) return;
   thread->seen = 1;
-  end_wait(next, thread, now);
+  end_wait(next, thread, now, scheduler_now(next, now), queued_since(next, thread));
 }
 
 SEC("tp_btf/sched_switch")
@@ -324,6 +378,14 @@ int on_exit(u64* ctx) {
   struct task_struct* task = (struct task_struct*)ctx[0];
   struct thread* thread = bpf_task_storage_get(&threads, task, 0, 0);
   u32 tgid = task->tgid;
+  if (thread && thread->out) {
+    // Its last switch-in was not seen. Its CPU time since then is not counted yet, either: the
+    // wake-up is the nearest moment that is known.
+    u64 now = bpf_ktime_get_ns();
+    u64 came = thread->woken > thread->out ? thread->woken : now;
+    count(kCountMissedIn);
+    end_wait(task, thread, now, came, 0);
+  }
   if (thread && thread->has_cache == kHasCache) {
     thread->has_cache = kCacheRefused;  // it still runs for a moment
     __sync_fetch_and_sub(&cache_count, 1);
@@ -349,7 +411,8 @@ int list_open_waits(struct bpf_iter__task* ctx) {
   u64 out = thread->out, ran = task->se.sum_exec_runtime;
   if (out == 0) return 0;
   bool is_over = ran - thread->ran > 1000;  // its switch-in was not seen and it is still running
-  fill_wait(&record, task, thread, is_over ? arrival(thread, ran, bpf_ktime_get_ns()) : out);
+  u64 end = is_over ? arrival(thread, ran, bpf_ktime_get_ns()) : out;
+  fill_wait(&record, task, thread, end, end, delay_of(task) - thread->delayed);
   if (!is_over) record.flags |= kWaitOpen;
   bpf_seq_write(ctx->meta->seq, &record, sizeof record);
   return 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 // clang-format off: the helpers need the types first.
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -24,8 +25,24 @@ struct signal_struct {
   atomic_t live;
 } BY_NAME;
 
+// A CPU's run queue.
+struct rq {
+  u64 clock;  // the time that the scheduler counts with; stands still while it decides
+} BY_NAME;
+
+struct cfs_rq {
+  struct rq* rq;
+} BY_NAME;
+
 struct sched_entity {
   u64 sum_exec_runtime;
+  struct cfs_rq* cfs_rq;  // of the CPU that it is on; for tasks of every class
+} BY_NAME;
+
+// The scheduler's own account of the time on a run queue, in the clock of the queue.
+struct sched_info {
+  unsigned long long run_delay;    // of all waits that are over
+  unsigned long long last_queued;  // when it joined the queue it is on; 0: on none
 } BY_NAME;
 
 struct task_struct {
@@ -35,6 +52,7 @@ struct task_struct {
   int pid, tgid;
   struct signal_struct* signal;
   struct sched_entity se;
+  struct sched_info sched_info;
 } BY_NAME;
 
 struct pt_regs {

@@ -113,6 +113,18 @@ struct {
   __type(value, struct walk);
 } walks SEC(".maps");
 
+// How far CLOCK_MONOTONIC is ahead of this CPU's scheduler clock, at least.
+struct clock_gap {
+  u64 gap, at;
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, u32);
+  __type(value, struct clock_gap);
+} clock_gaps SEC(".maps");
+
 struct raw_scratch {
   u64 slice;
   u32 in_slice;
