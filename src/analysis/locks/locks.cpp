@@ -65,20 +65,48 @@ bool takes_heap_lock(const LockWaiter& waiter) {
 LockBuilder::LockBuilder(const CallTree& tree, const IdleJudge& judge, const run::Contents& run)
     : tree_(tree), judge_(judge), run_(run) {}
 
+// Where in a stack a lock that its function identifies is waited for.
+LockBuilder::OwnLock LockBuilder::own_lock(PathIndex path) const {
+  size_t frames = 0;
+  for (PathIndex at = path; at != 0 && frames < kMeaningFrames; at = tree_.paths()[at].parent) {
+    const Function& function = tree_.functions()[tree_.paths()[at].function];
+    if (function.kind == CodeKind::kernel) continue;
+    ++frames;
+    const MeaningRow* row = meaning_of(function.name);
+    if (row && row->kind == BlockKind::lock && row->identity != LockIdentity::address)
+      return {at, row->identity == LockIdentity::function};
+  }
+  return {};
+}
+
+// The nearest caller that has a name; of stripped programs only what they export does.
+PathIndex LockBuilder::named_caller(PathIndex path) const {
+  PathIndex first = tree_.paths()[path].parent;
+  for (PathIndex at = first; at != 0; at = tree_.paths()[at].parent) {
+    if (tree_.functions()[tree_.paths()[at].function].named) return at;
+  }
+  return first;
+}
+
 void LockBuilder::add(const model::Wait& wait, BlockKind kind, const PlacedWait& placed) {
   if (kind != BlockKind::lock || placed.blocked_ns <= 0) return;
   if (wait.thread.value >= run_.threads.size()) return;
   uint32_t process = run_.threads[wait.thread.value].process.value;
-  PathIndex site = judge_.trimmed(tree_.path_of(wait.stack));
+  PathIndex path = tree_.path_of(wait.stack);
+  auto [own, of_all_processes] = own_lock(path);
+  PathIndex site = judge_.trimmed(own != 0 ? named_caller(own) : path);
   // Without an address (locks of the kernel) the call site is all there is to tell them apart.
   bool futex = wait.syscall == 202 || wait.syscall == 455 || wait.syscall == 449;
-  uint64_t address = futex ? wait.arg : 0;
-  uint64_t key = address != 0 ? address : (uint64_t{1} << 63) | site;
-  auto [it, added] = index_.try_emplace({process, key}, locks_.size());
+  uint64_t address = futex && own == 0 ? wait.arg : 0;
+  uint64_t place = own != 0 ? tree_.paths()[own].function : site;
+  uint64_t key = address != 0 ? address : (uint64_t{1} << 63) | place;
+  auto [it, added] =
+      index_.try_emplace({of_all_processes ? UINT32_MAX : process, key}, locks_.size());
   if (added) {
     Lock& lock = locks_.emplace_back();
     lock.pid = process < run_.processes.size() ? run_.processes[process].pid : 0;
     lock.address = address;
+    lock.own = own;
   }
   Lock& lock = locks_[it->second];
   lock.durations.add(placed.blocked_ns);
@@ -149,9 +177,13 @@ std::vector<LockHolder> LockBuilder::holders_of(const Lock& lock) const {
   return shown;
 }
 
-std::string LockBuilder::name_of(const LockSummary& row) const {
+std::string LockBuilder::name_of(const LockSummary& row, PathIndex lock) const {
   std::string site = row.waiters.empty() ? "[unknown]" : model::short_name(row.waiters[0].function);
   if (row.allocator) return fmt::format("the heap's lock, taken in {}", site);
+  if (lock != 0) {
+    std::string function(tree_.functions()[tree_.paths()[lock].function].name);
+    return fmt::format("lock of {}, taken in {}", model::short_name(function), site);
+  }
   std::string own = own_name(row.pid, row.address);
   return own.empty() ? fmt::format("lock taken in {}", site)
                      : fmt::format("lock {}, taken in {}", own, site);
@@ -178,7 +210,7 @@ LockSummary LockBuilder::summary(const Lock& lock, int64_t window_ns, int64_t bu
   row.waiters = waiters_of(lock);
   row.allocator = !row.waiters.empty() && takes_heap_lock(row.waiters[0]);
   row.holders = holders_of(lock);
-  row.name = name_of(row);
+  row.name = name_of(row, lock.own);
   return row;
 }
 

@@ -2,6 +2,8 @@
 //
 // A lock is one futex address of one process, named by its data symbol, where it has one, and by
 // the call site that waits for it (the first frame that is neither the C nor the C++ library's).
+// Of the locks that a program builds itself (wait_kind.h) many have no address that says anything:
+// then all waits in one such function are one lock, across processes where they share memory.
 // Only waits of kind lock count: a condition variable is told apart by its callers, never by the
 // symbol of a mutex nearby. In: placed waits. Out: LockSummary rows, longest total wait first.
 // `tree` must outlive it. Failures: none.
@@ -68,16 +70,23 @@ class LockBuilder {
   struct Lock {
     pid_t pid = 0;
     uint64_t address = 0;
+    PathIndex own = 0;  // where a function of the program's own locks stands; 0: a lock of libc
     Durations durations;
     std::map<PathIndex, Site> sites;  // by the caller's path
     std::map<uint32_t, uint64_t> waiters;
     std::map<std::pair<uint32_t, PathIndex>, uint64_t> holders;  // thread, and where it let go
     std::vector<std::pair<TimeNs, TimeNs>> intervals;
   };
+  struct OwnLock {
+    PathIndex at = 0;  // 0: there is none
+    bool of_all_processes = false;
+  };
+  OwnLock own_lock(PathIndex path) const;
+  PathIndex named_caller(PathIndex path) const;
   std::string own_name(pid_t pid, uint64_t address) const;
   std::vector<LockWaiter> waiters_of(const Lock& lock) const;  // the longest first
   std::vector<LockHolder> holders_of(const Lock& lock) const;  // the most frequent first
-  std::string name_of(const LockSummary& row) const;
+  std::string name_of(const LockSummary& row, PathIndex own) const;
   LockSummary summary(const Lock& lock, int64_t window_ns, int64_t busy_ns) const;
 
   const CallTree& tree_;

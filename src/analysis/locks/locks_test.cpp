@@ -55,6 +55,20 @@ TEST(Locks, TheSameAddressInAnotherProcessIsAnotherLock) {
   EXPECT_EQ(server.report().locks.size(), 2u);
 }
 
+// PostgreSQL's processes wait for one another's rows, each asleep on a latch of its own.
+TEST(Locks, ALockOfTheProgramsOwnIsOneForAllProcesses) {
+  FakeServer server(1, 4);
+  const std::vector<std::string> row_lock{"main", "heap_update", "LockAcquireExtended", "ProcSleep",
+                        "libc.so.6:epoll_wait", "k:do_epoll_wait"};
+  server.thread("a", "w-*", {runs(kCompute, 5), waits(row_lock, 5, 0x1000)});
+  auto other = server.run().add_process(200, "/opt/server", "worker 1");
+  server.thread_of(other, "b", "w-*", {runs(kCompute, 5), waits(row_lock, 5, 0x2000)});
+  Report report = server.report();
+  ASSERT_EQ(report.locks.size(), 1u);
+  EXPECT_EQ(report.locks[0].name, "lock of ProcSleep, taken in LockAcquireExtended");
+  EXPECT_EQ(report.locks[0].threads, 2u);
+}
+
 TEST(Locks, WhoLetItGoIsNamed) {
   FakeRun run;
   auto process = run.add_process(1, "/opt/server");

@@ -258,7 +258,8 @@ TEST(Detect, CauseNamesTheProgramsOwnFunction) {
   EXPECT_TRUE(fired(report, "malloc-cost"));
 }
 
-TEST(Gain, WhatIsNotOnTheBottleneckBringsNothing) {
+// Work that is not at the bottleneck has no bound either: under a lock it makes the waits longer.
+TEST(Gain, WhatIsNotOnTheBottleneckIsRankedBehindWhatIs) {
   FakeServer server(8, 4);
   for (int i = 0; i < 4; ++i) {
     server.thread("w" + std::to_string(i), "w-*",
@@ -267,18 +268,19 @@ TEST(Gain, WhatIsNotOnTheBottleneckBringsNothing) {
   }
   Report report = server.report();
   ASSERT_EQ(report.verdict.kind, VerdictKind::lock);
-  bool saw_zero = false, saw_gain = false;
+  bool saw_other = false, saw_gain = false;
   for (const Finding& finding : report.findings) {
     if (finding.id == "malloc-cost") {
-      saw_zero = finding.gain.upper_bound == 0.0;
-      EXPECT_THAT(finding.gain.text, testing::HasSubstr("cannot raise throughput"));
+      saw_other = true;
+      EXPECT_TRUE(saw_gain) << "it stands behind the lock";
+      EXPECT_FALSE(finding.gain.upper_bound);
     }
     if (finding.id == "contended-lock" || finding.id == "lock-convoy") {
       saw_gain = finding.gain.upper_bound.value_or(0) > 0.5;
       EXPECT_THAT(finding.gain.text, testing::HasSubstr("upper bound"));
     }
   }
-  EXPECT_TRUE(saw_zero);
+  EXPECT_TRUE(saw_other);
   EXPECT_TRUE(saw_gain);
 }
 

@@ -25,6 +25,8 @@ constexpr double kNotable = 0.001;
 // An answer that takes this long is none: nobody asked.
 constexpr int64_t kKeptAliveNs = kNsPerSecond;
 constexpr double kServingShare = 0.03;  // of the target's CPU time
+// Of the CPU time of the busiest process of the same pool.
+constexpr double kHousekeeping = 0.02;
 
 bool starts_any(std::string_view name, std::span<const std::string_view> prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(),
@@ -101,11 +103,15 @@ IdleJudge::IdleJudge(const CallTree& tree, const StackFeatures& features, const 
       rules_(rules),
       imported_(run::is_imported(run::run_kind(run))) {
   std::map<std::pair<uint32_t, std::string>, uint32_t> known;
+  std::map<std::string, uint32_t> pools;
   for (const model::Thread& thread : run.threads) {
     const std::string& pool = thread.pool.empty() ? thread.name : thread.pool;
     auto [it, added] =
         known.try_emplace({thread.process.value, pool}, static_cast<uint32_t>(groups_.size()));
-    if (added) groups_.emplace_back();
+    if (added) {
+      uint32_t number = pools.try_emplace(pool, static_cast<uint32_t>(pools.size())).first->second;
+      groups_.emplace_back().pool = number;
+    }
     group_of_thread_.push_back(it->second);
   }
   known_.resize(tree.paths().size() * kBlockKindCount);
@@ -215,8 +221,19 @@ void IdleJudge::leave_out_waiting_calls() {
   call_cpu_.clear();
 }
 
+void IdleJudge::find_housekeepers() {
+  std::unordered_map<uint32_t, int64_t> most;  // CPU time of a pool's busiest group
+  for (const Group& group : groups_)
+    most[group.pool] = std::max(most[group.pool], group.cpu_ns);
+  for (Group& group : groups_) {
+    group.keeps_house = static_cast<double>(group.cpu_ns) <
+                        kHousekeeping * static_cast<double>(most[group.pool]);
+  }
+}
+
 void IdleJudge::decide() {
   leave_out_waiting_calls();
+  find_housekeepers();
   work_.assign(tree_.paths().size(), 0);
   for (Group& group : groups_) decide_group(group);
 }
@@ -314,6 +331,7 @@ bool IdleJudge::idle(const model::Wait& wait, BlockKind kind) const {
     if (asked_outside) return false;
   }
   uint32_t group = group_of(wait.thread);
+  if (groups_[group].keeps_house) return true;
   if (kind == BlockKind::timer && groups_[group].serves) return false;
   const Slot* slot = find(group, trimmed_[path]);
   return slot && slot->idle;

@@ -3,7 +3,9 @@
 // Rules decide first (rules/idle: a loop's frame close above the wait; calls that are never idle).
 // Where no rule knows the framework, the shape of a pool's stacks does: a wait for work is made by
 // the frame that also does the pool's work, or by a branch of it that does no work of its own; a
-// wait below that frame, in a branch that works, is part of a request. In: one pass of samples and
+// wait below that frame, in a branch that works, is part of a request. A process that does next to
+// no work beside processes of the same pool that do (a master beside its workers) only waits for
+// work. In: one pass of samples and
 // waits (observe_*), then decide(); `tree`, `features` and `run` must outlive it. Out: idle() in
 // constant time. Not thread-safe. Failures: none; what cannot be told is not idle.
 #pragma once
@@ -66,6 +68,8 @@ class IdleJudge {
     uint64_t samples = 0;
     int64_t waiting_ns = 0;
     bool serves = false;
+    uint32_t pool = 0;         // groups of one pool's name are of one pool
+    bool keeps_house = false;  // does no work, beside a group of the same name that does
   };
   static constexpr uint32_t kNoSlot = UINT32_MAX;
   // CPU time of a slot that was spent inside one call of a library's.
@@ -78,6 +82,7 @@ class IdleJudge {
   const Slot* find(uint32_t group, PathIndex trimmed) const;
   void trim();
   void leave_out_waiting_calls();
+  void find_housekeepers();
   Known by_rules(PathIndex path, BlockKind kind) const;
   void decide_group(Group& group);
 

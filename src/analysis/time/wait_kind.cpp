@@ -17,15 +17,21 @@ size_t arguments_of(std::string_view name) {
   return at;
 }
 
-BlockKind kind_of_name(std::string_view function, std::span<const NameRow> rows) {
+template <class Row>
+const Row* row_of_name(std::string_view function, std::span<const Row> rows) {
   std::string_view name = normal_name(function);
-  for (const NameRow& row : rows) {
+  for (const Row& row : rows) {
     bool hit = row.match == Match::exact    ? name == row.name
                : row.match == Match::prefix ? name.starts_with(row.name)
                                             : name.ends_with(row.name);
-    if (hit) return row.kind;
+    if (hit) return &row;
   }
-  return BlockKind::unknown;
+  return nullptr;
+}
+
+BlockKind kind_of_name(std::string_view function, std::span<const NameRow> rows) {
+  const NameRow* row = row_of_name(function, rows);
+  return row ? row->kind : BlockKind::unknown;
 }
 
 BlockKind kind_of_descriptor(model::FdKind fd, BlockKind when_unknown) {
@@ -129,14 +135,21 @@ StackEvidence evidence_of(std::span<const std::string_view> kernel_functions,
     // "Some futex" is only kept until a caller says which use it is.
     if (kind != BlockKind::futex) break;
   }
-  // An interpreter's lock is built on a condition variable: its caller tells.
-  for (std::string_view function : user_functions.first(looked_at)) {
-    if (normal_name(function) == "take_gil") evidence.user = BlockKind::lock;
+  // The outermost one tells: a flush that waits for the lock of another flush is a flush.
+  for (std::string_view function :
+       user_functions.first(std::min(user_functions.size(), kMeaningFrames))) {
+    if (const MeaningRow* row = meaning_of(function)) evidence.meaning = row->kind;
   }
   return evidence;
 }
 
+const MeaningRow* meaning_of(std::string_view user_function) {
+  return row_of_name(user_function, meaning_rows());
+}
+
 BlockKind classify(const StackEvidence& stack, uint16_t syscall, model::FdKind fd_kind) {
+  bool fault = stack.kernel == BlockKind::page_fault;
+  if (stack.meaning != BlockKind::unknown && !fault) return stack.meaning;
   if (stack.kernel != BlockKind::unknown) return told_apart(stack.kernel, stack.user);
   if (syscall != model::kNoSyscall) {
     BlockKind kind = kind_of_syscall(syscall, fd_kind);

@@ -2,7 +2,9 @@
 //
 // Evidence in order of strength: the kernel functions it slept in, the system call and the kind of
 // file descriptor, and, where neither is known, the libc function that called the kernel. A futex
-// is told apart into lock and condition by the user functions above it. The rows are data, in
+// is told apart into lock and condition by the user functions above it. Programs that build locks
+// of their own (databases, interpreters) wait in epoll, semaphores or condition variables; the
+// functions that do so are known by name and say what the wait means. The rows are data, in
 // wait_kind_table.cpp; one unit test checks every row.
 // Pure functions; StackEvidence may be computed once per stack and kept.
 #pragma once
@@ -20,7 +22,8 @@ namespace assay::analysis {
 struct StackEvidence {
   BlockKind kernel = BlockKind::unknown;  // from kernel functions
   BlockKind user = BlockKind::unknown;    // from user functions: also tells futexes apart
-  bool semaphore = false;                 // of the user's: it may be used as a lock
+  BlockKind meaning = BlockKind::unknown;  // from a program's own lock or flush: beats the others
+  bool semaphore = false;                  // of the user's: it may be used as a lock
   bool any = false;                       // there is a stack at all
 };
 
@@ -42,9 +45,23 @@ struct SyscallRow {
   BlockKind kind;
   bool by_descriptor = false;  // `kind` holds when the descriptor's kind is not known
 };
+// How the locks of one function are told apart.
+enum class LockIdentity : uint8_t {
+  address,              // each has a futex of its own
+  function_of_process,  // waiters sleep on something of their own: all waits of a process are one
+  function,             // likewise, and processes share the lock
+};
+struct MeaningRow : NameRow {
+  LockIdentity identity = LockIdentity::address;
+};
 std::span<const NameRow> kernel_rows();
 std::span<const NameRow> user_rows();
 std::span<const SyscallRow> syscall_rows();
+// What a function of a well-known program waits for, whatever call it waits with.
+std::span<const MeaningRow> meaning_rows();
+const MeaningRow* meaning_of(std::string_view user_function);  // null: it is not listed
+// Frames from the leaf on in which such a function is looked for.
+inline constexpr size_t kMeaningFrames = 10;
 bool is_page_fault_handler(std::string_view kernel_function);
 bool is_semaphore_wait(std::string_view user_function);
 

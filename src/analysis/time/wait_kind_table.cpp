@@ -121,6 +121,31 @@ constexpr std::string_view kPageFaultHandlers[]{
     "asm_exc_page_fault", "exc_page_fault", "do_user_addr_fault", "handle_mm_fault",
     "do_page_fault",      "page_fault",     "do_async_page_fault"};
 
+// Locks and flushes that programs build themselves, out of semaphores, latches and sleeps.
+constexpr MeaningRow kMeaningRows[]{
+    {{"take_gil", lock}},  // CPython
+    // PostgreSQL: locks on rows and tables, on its shared memory, its spinlocks; flushes of the log.
+    {{"ProcSleep", lock}, LockIdentity::function},
+    {{"LWLockAcquire", lock, Match::prefix}, LockIdentity::function},
+    {{"LWLockWaitForVar", lock}, LockIdentity::function},
+    {{"s_lock", lock}, LockIdentity::function},
+    {{"XLogFlush", disk}},
+    {{"SyncRepWaitForLSN", network_receive}},
+    // MariaDB and MySQL: locks on rows, on tables and their definitions; flushes of the log.
+    {{"lock_wait", lock}, LockIdentity::function_of_process},
+    {{"lock_wait_suspend_thread", lock}, LockIdentity::function_of_process},
+    {{"MDL_wait::timed_wait", lock}, LockIdentity::function_of_process},
+    {{"MDL_context::acquire_lock", lock}, LockIdentity::function_of_process},
+    {{"thr_lock", lock}, LockIdentity::function_of_process},
+    {{"log_write_up_to", disk}},
+    // Java's monitors, Ruby's global lock.
+    {{"ObjectMonitor::enter", lock, Match::prefix}, LockIdentity::function_of_process},
+    {{"ObjectMonitor::Enter", lock, Match::prefix}, LockIdentity::function_of_process},
+    {{"ObjectMonitor::wait", condition}},
+    {{"gvl_acquire", lock, Match::prefix}},
+    {{"thread_sched_wait_running_turn", lock}},
+};
+
 // Beneath a futex these tell its use; without kernel evidence they tell the kind by themselves.
 constexpr NameRow kUserRows[]{
     {"lll_lock_wait", lock, Match::prefix},
@@ -273,6 +298,9 @@ std::span<const NameRow> kernel_rows() {
 }
 std::span<const NameRow> user_rows() {
   return kUserRows;
+}
+std::span<const MeaningRow> meaning_rows() {
+  return kMeaningRows;
 }
 std::span<const SyscallRow> syscall_rows() {
   return kSyscallRows;

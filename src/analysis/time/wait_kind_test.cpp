@@ -67,6 +67,21 @@ TEST(WaitKind, ReadAndWriteGoByTheDescriptor) {
   EXPECT_EQ(classify({}, SYS_write, FdKind::file), BlockKind::disk);
 }
 
+TEST(WaitKind, EveryMeaningBeatsTheCallThatItWaitsWith) {
+  for (const MeaningRow& row : meaning_rows()) {
+    StackEvidence found =
+        evidence_of(Names{"schedule", "do_epoll_wait"}, Names{"epoll_wait", example(row), "main"});
+    EXPECT_EQ(classify(found, SYS_epoll_wait, FdKind::epoll), row.kind) << row.name;
+  }
+}
+
+TEST(WaitKind, TheOutermostMeaningTells) {
+  Names flush{"sem_wait", "PGSemaphoreLock", "LWLockAcquireOrWait", "XLogFlush", "CommitTransaction"};
+  EXPECT_EQ(classify(evidence_of({}, flush), SYS_futex, FdKind::none), BlockKind::disk);
+  Names far{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "ProcSleep"};
+  EXPECT_EQ(evidence_of({}, far).meaning, BlockKind::unknown) << "the caller's business";
+}
+
 TEST(WaitKind, AFaultIsAFaultWhateverItWaitsFor) {
   StackEvidence fault = evidence_of(
       Names{"schedule", "io_schedule", "folio_wait_bit_common", "filemap_fault", "handle_mm_fault",

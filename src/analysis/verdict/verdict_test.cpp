@@ -255,9 +255,8 @@ TEST(Verdict, WhenCpusAreShortEverythingSaysSo) {
   ASSERT_FALSE(report.findings.empty());
   const Finding& first = report.findings.front();
   EXPECT_EQ(first.id, "noisy-neighbour") << "the verdict's cause comes first";
-  // 3 of 5 ms that threads could run they queue: without it 2.5 times as much, on 2 of the host's
-  // CPUs instead of 0.67.
-  EXPECT_NEAR(first.gain.upper_bound.value_or(0), 1.5, 0.02);
+  // All of the host's 2 CPUs instead of 0.67.
+  EXPECT_NEAR(first.gain.upper_bound.value_or(0), 2, 0.02);
   EXPECT_THAT(first.gain.text, HasSubstr("if the target had all CPUs"));
   for (const Finding& finding : report.findings) {
     if (finding.of != ShareOf::cpu_time) continue;

@@ -14,4 +14,5 @@ export const kWaitKinds = [
   { id: "child", name: "child process", order: 8, light: "#63808c", dark: "#6f8b97" },
   { id: "other", name: "other", order: 10, light: "#8a8f98", dark: "#7b818b" },
   { id: "unknown", name: "unknown", order: 11, light: "#b3b7bd", dark: "#5d636d" },
+  { id: "wakeup", name: "wake-up", order: 13, light: "#d3c25e", dark: "#a1933f" },
 ];
