@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-#include "capture/heap/fake_heap_writer.h"
+#include "capture/heap/testing/fake_heap_writer.h"
 #include "capture/heap/heap_channel.h"
 #include "tests/fuzz/fuzz_target.h"
 

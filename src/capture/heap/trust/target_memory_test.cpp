@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "capture/heap/fake_heap_writer.h"
+#include "capture/heap/testing/fake_heap_writer.h"
 #include "capture/heap/heap_channel.h"
 
 namespace assay::capture {
