@@ -35,11 +35,29 @@ constexpr int64_t kLongNs = 5 * kNsPerSecond;
 [[gnu::noinline]] uint64_t touch_nothing(volatile uint64_t* nowhere) {
   return *nowhere;
 }
-// A call that overwrites vector registers.
+// A call that overwrites a vector register, as every function may.
 [[gnu::noinline]] uint64_t disturb_vectors() {
-  volatile double x = 1;
-  for (int i = 0; i < 100; ++i) x = x * 1.5 + 1;
-  return x > 0 ? 1 : 0;
+  asm volatile("pxor %%xmm8, %%xmm8" ::: "xmm8");
+  return 1;
+}
+
+// Sleeps with a number in a vector register; 0: it was there in the end, and no sleep was
+// interrupted.
+int sleep_with_vectors(SharedCounters& shared) {
+  shared.ready = true;
+  for (uint64_t number = 1; !shared.stop; ++number) {
+    timespec nap{0, 20'000'000};
+    uint64_t after = 0;
+    int64_t result = SYS_nanosleep;
+    asm volatile("movq %[number], %%xmm8; syscall; movq %%xmm8, %[after]"
+                 : [after] "=r"(after), "+a"(result)
+                 : [number] "r"(number), "D"(&nap), "S"(nullptr)
+                 : "rcx", "r11", "xmm8", "memory");
+    if (result != 0) return 2;
+    if (after != number) return 3;
+    shared.rounds += 1;
+  }
+  return 0;
 }
 
 template <class Function>
@@ -50,9 +68,12 @@ uint64_t address_of(Function* function) {
 // A child of which one thread is held where it may make calls.
 class HeldThread {
  public:
-  explicit HeldThread(const TracedChild::Body& body, bool busy = false)
+  enum class Where { in_clock_nanosleep, in_nanosleep, at_come_by };
+  explicit HeldThread(const TracedChild::Body& body, Where where = Where::in_clock_nanosleep)
       : child(body), tracees(proc_, child.pid()), breakpoint_(child.pid(), address_of(&come_by)) {
-    busy ? stop_at_come_by() : stop_in_sleep();
+    if (where == Where::at_come_by) stop_at_come_by();
+    if (where == Where::in_clock_nanosleep) stop_in(SYS_clock_nanosleep);
+    if (where == Where::in_nanosleep) stop_in(SYS_nanosleep);
   }
   bool held() const { return held_; }
   Result<void> take() { return thread.take(rewind_to_); }
@@ -69,9 +90,9 @@ class HeldThread {
   uint64_t rewind_to_ = 0;
   bool held_ = false;
 
-  void stop_in_sleep() {
+  void stop_in(int64_t call) {
     for (int i = 0; i < 20 && !held_; ++i) {
-      if (!child.waits_in(SYS_clock_nanosleep) || !tracees.seize(child.pid())) return;
+      if (!child.waits_in(call) || !tracees.seize(child.pid())) return;
       tracees.interrupt(child.pid());
       auto event = tracees.wait(monotonic_ns() + kLongNs);
       user_regs_struct registers{};
@@ -126,8 +147,17 @@ TEST(HijackedThread, TextGoesInAndComesOutHarmless) {
   EXPECT_EQ(held.child.end(), "exit 0");
 }
 
+TEST(HijackedThread, VectorRegistersAreAsBefore) {
+  HeldThread held(sleep_with_vectors, HeldThread::Where::in_nanosleep);
+  TAKE_OR_SKIP(held);
+  EXPECT_EQ(held.thread.call(address_of(&disturb_vectors), {}), uint64_t{1});
+  ASSERT_TRUE(held.thread.restore());
+  EXPECT_TRUE(held.child.goes_on());
+  EXPECT_EQ(held.child.end(), "exit 0") << "3: a vector register was changed";
+}
+
 TEST(HijackedThread, ABusyThreadKeepsItsRegistersAndItsPlace) {
-  HeldThread held(run_busily, true);
+  HeldThread held(run_busily, HeldThread::Where::at_come_by);
   TAKE_OR_SKIP(held);
   EXPECT_EQ(held.thread.call(address_of(&disturb_vectors), {}), uint64_t{1});
   EXPECT_EQ(held.thread.call(address_of(&join_digits), {9, 8, 7, 6, 5, 4}), uint64_t{987'654});
@@ -173,6 +203,7 @@ TEST(HijackedThread, HandlersOfTheProgramRunOnlyAfterwards) {
 }
 
 [[gnu::noinline]] uint64_t begin_and_dawdle(SharedCounters* shared) {
+  disturb_vectors();
   shared->told = 1;
   timespec nap{0, 200'000'000};
   ::syscall(SYS_nanosleep, &nap, nullptr);
@@ -182,13 +213,13 @@ TEST(HijackedThread, HandlersOfTheProgramRunOnlyAfterwards) {
 
 // The tracer is a process of its own, and is killed while the thread makes a call for it.
 TEST(HijackedThread, PutsItselfBackWhenItsTracerIsKilled) {
-  TracedChild child(sleep_undisturbed);
+  TracedChild child(sleep_with_vectors);
   SharedCounters& shared = child.shared();
   pid_t tracer = ::fork();
   if (tracer == 0) {
     os::ProcFs proc;
     Tracees tracees(proc, child.pid());
-    if (!child.waits_in(SYS_clock_nanosleep) || !tracees.seize(child.pid())) ::_exit(77);
+    if (!child.waits_in(SYS_nanosleep) || !tracees.seize(child.pid())) ::_exit(77);
     tracees.interrupt(child.pid());
     auto event = tracees.wait(monotonic_ns() + kLongNs);
     if (!event || event->stop != Tracees::Stop::interrupted) ::_exit(77);
@@ -209,7 +240,7 @@ TEST(HijackedThread, PutsItselfBackWhenItsTracerIsKilled) {
   EXPECT_TRUE(eventually([&] { return shared.told == 2; })) << "the call goes on to its end";
   EXPECT_TRUE(child.goes_on());
   EXPECT_EQ(os::ProcFs().status(child.pid())->tracer, 0);
-  EXPECT_EQ(child.end(), "exit 0") << "2: its sleep was interrupted";
+  EXPECT_EQ(child.end(), "exit 0") << "2: its sleep was interrupted, 3: a register was changed";
 }
 
 template <class T>
