@@ -1,4 +1,4 @@
-// HttpServer: answers HTTP/1.1 for one user of this machine, and nobody else.
+// HttpServer: answers HTTP/1.1 for one user of this machine, and refuses all others.
 //
 // Every path begins with an unguessable token; the Host header must name the address the server is
 // bound to, so that no other site's page can reach it under its own name. No file is ever opened by

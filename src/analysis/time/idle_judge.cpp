@@ -22,7 +22,7 @@ constexpr uint64_t kEnoughSamples = 20;
 constexpr double kDominates = 0.9;
 // Waits below this share of a pool's say nothing of where its loop is.
 constexpr double kNotable = 0.001;
-// An answer that takes this long is none: nobody asked.
+// A wait this long for an answer is no wait for an answer: no request was sent.
 constexpr int64_t kKeptAliveNs = kNsPerSecond;
 constexpr double kServingShare = 0.03;  // of the target's CPU time
 
@@ -32,7 +32,7 @@ bool starts_any(std::string_view name, std::span<const std::string_view> prefixe
 }
 
 // Libraries that wait on behalf of their callers.
-bool is_library(const Function& function) {
+bool waits_for_callers(const Function& function) {
   static constexpr std::string_view kModules[]{"libc.so",      "libc-",   "libpthread", "ld-",
                                                "libstdc++.so", "libc++",  "ld-musl",    "[vdso]",
                                                "libm.so",      "libgcc_s"};
@@ -121,7 +121,7 @@ void IdleJudge::trim() {
   const auto& paths = tree_.paths();
   std::vector<uint8_t> library(tree_.functions().size()), waits(tree_.functions().size());
   for (size_t f = 0; f < library.size(); ++f) {
-    library[f] = is_library(tree_.functions()[f]);
+    library[f] = waits_for_callers(tree_.functions()[f]);
     waits[f] = is_waiting_call(tree_.functions()[f]);
   }
   trimmed_.resize(paths.size());

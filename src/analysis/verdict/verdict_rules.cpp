@@ -364,8 +364,8 @@ MaybeClaim scheduler(const Basis& basis) {
   if (of(v.runqueue) <= best_other_explanation(v)) return {};
   if (keeps_up(basis)) return {};
   double strangers = std::max(0.0, of(v.other_cpus) - of(v.generator_cpus));
-  // A generator that nobody measured looks like a stranger, but it uses about as much as the
-  // target.
+  // A load generator that was not measured counts as a stranger. It uses about as much CPU as the
+  // target, so strangers must use more than that.
   double least = basis.run.workload.generator_cpus ? 0.5 : 1.5;
   bool neighbour = of(v.host_busy) >= kHostSaturated && strangers >= 0.25 * of(v.host_cpus, 1) &&
                    strangers >= least * of(v.cpus_used);

@@ -75,7 +75,7 @@ void send_result(int socket, const Result<GuardedResult>& result) {
     int fd = result->memory.get();
     std::memcpy(CMSG_DATA(rights), &fd, sizeof fd);
   }
-  // Nobody there any more: then nobody needs to know.
+  // It fails when Assay is gone: then there is no reader.
   (void)::sendmsg(socket, &header, MSG_NOSIGNAL);
 }
 

@@ -28,7 +28,7 @@ struct InjectionPlan {
   uint64_t dlopen = 0;
   uint64_t dlerror = 0;       // 0: not found
   uint64_t landing = 0;       // unused bytes in a page of code, for way_back.h
-  int quiet_signal = 0;       // one that ends nobody, and that no handler is there for
+  int quiet_signal = 0;       // ignored by default, and the program has no handler for it
   uint64_t library_base = 0;  // of a sampler that is mapped already; 0: none
   bool is_filtered = false;   // by seccomp: its filters must be asked before anything is called
   std::string allocator;      // path of the module that malloc is in

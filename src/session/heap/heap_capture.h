@@ -116,7 +116,9 @@ class HeapCapture {
   capture::HeapChannelLosses past_losses_;            // of channels that were given back
   std::set<pid_t> met_;                               // newcomers that may still be on their way
   std::map<pid_t, capture::ProcessFacts> asked_for_;  // what attach() was given
-  std::set<pid_t> claimed_;  // told of by a channel alone, and gone: nobody may be taken for them
+  // Ended before they could be checked: known from a channel alone. No living process is taken for
+  // one of them.
+  std::set<pid_t> claimed_;
   std::unique_ptr<evidence::HeapEvidence> evidence_;
   std::unique_ptr<evidence::HeapEvidence::Parts> parts_;
   evidence::AddressSpaces* spaces_ = nullptr;
