@@ -47,7 +47,7 @@ struct Shared {
   Handler handler;
   uint16_t port = 0;
   // The two belong to the thread of run(); destructors of connections count down on any.
-  std::list<Connection*> strangers;  // who waits longest comes first
+  std::list<Connection*> strangers;  // the one that has waited longest comes first
   std::atomic<size_t> known{0};
   asio::thread_pool workers{4};
 };

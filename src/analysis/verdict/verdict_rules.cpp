@@ -151,7 +151,7 @@ std::string part_text(const CpuShares& shares, const CpuPart* part) {
   return fmt::format("{} of it {}", percent(shares.*part->share), part->text);
 }
 
-// Who is behind the CPU time of a part: the function to look at first.
+// The function that causes most of the CPU time of a part: the one to look at first.
 std::string caller_text(const Basis& basis, const CpuPart* part) {
   if (!part) return "";
   const RoleCaller& by = basis.run.role_callers[static_cast<size_t>(part->role)];

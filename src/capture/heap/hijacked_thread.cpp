@@ -120,7 +120,7 @@ void HijackedThread::hurry() {
   if (hurries_ || !saved_.scheduling) return;
   Scheduling urgent = *saved_.scheduling;
   urgent.nice = kMostUrgent;
-  urgent.slice_ns = kShortestSliceNs;  // who asks for little at a time comes sooner (Linux 6.12)
+  urgent.slice_ns = kShortestSliceNs;  // a shorter slice is scheduled sooner (Linux 6.12)
   hurries_ = write_scheduling(tid_, urgent);
 }
 

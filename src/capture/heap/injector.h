@@ -27,7 +27,7 @@ struct InjectOptions {
   std::string library;
   uint64_t rate_bytes = 512 << 10;
   uint64_t ring_bytes = HeapChannel::kDefaultRingBytes;
-  uint64_t start_ticks = 0;  // of the process that is meant (kinship.h); 0: whoever has the pid
+  uint64_t start_ticks = 0;  // of the process that is meant (kinship.h); 0: any process
   // Called when an earlier attach is still being undone, which is waited for (not for ever).
   std::function<void()> on_wait;
 };

@@ -58,7 +58,7 @@ size_t vector_bytes(uint64_t features) {
 std::vector<uint8_t> framed_vectors(const std::vector<uint8_t>& told) {
   if (told.size() < kHeaderEnd) return told;
   auto features = value_at<uint64_t>(told, kSoftwareAt);
-  // Tiles have room in a frame only of who uses them.
+  // A frame has room for tiles only if the thread uses them.
   if ((value_at<uint64_t>(told, kLegacyBytes) & kTileData) == 0) features &= ~kTileBits;
   size_t size = std::min(vector_bytes(features), told.size());
   std::vector<uint8_t> framed(told.begin(), told.begin() + static_cast<ptrdiff_t>(size));

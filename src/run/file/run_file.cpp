@@ -13,7 +13,7 @@
 namespace assay::run {
 namespace {
 
-// The bytes that SQLite locks: one for who waits to write, one for who will, many for readers.
+// The bytes that SQLite locks: one for a waiting writer, one for the next writer, many for readers.
 constexpr off_t kLockBytes = 0x40000000, kReaderBytes = kLockBytes + 2;
 constexpr off_t kReaderCount = 510, kLockCount = kReaderCount + 2;
 

@@ -35,7 +35,7 @@ struct HeapSampling {
   uint64_t rate_bytes = 512 << 10;
   int64_t snapshot_ns = 0;  // 0: at the end alone
   std::string library;      // libassay_heap.so; empty: the one beside this program
-  // False: somebody else follows forks and execs, as a recording does.
+  // False: another part follows forks and execs, as in a recording.
   bool alone = true;
 };
 
