@@ -111,7 +111,7 @@ function plainSentence(split: Split, cpus: number, window: number): string {
   const running = split.user_ns + split.kernel_ns;
   const states = splitStates(split).filter(([id]) => id !== "user" && id !== "kernel");
   states.sort((a, b) => b[1] - a[1]);
-  if (split.wall_ns <= 0) return "No thread was seen running or waiting.";
+  if (split.wall_ns <= 0) return "This run has no thread time.";
   const used = window > 0 ? `${(running / window).toFixed(2)}${cpus ? ` of ${cpus}` : ""} CPUs in use` : "";
   const most = states[0] ? `; ${percent(states[0][1] / split.wall_ns)} of thread time is ${kStateNames[states[0][0]]}` : "";
   return used + most + ".";
