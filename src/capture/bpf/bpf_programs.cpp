@@ -144,7 +144,6 @@ class LoadedPrograms final : public BpfPrograms {
     void operator()(assay_bpf* skeleton) const { assay_bpf__destroy(skeleton); }
   };
   struct Ring {
-    int cpu = 0;
     UniqueFd fd;
     std::unique_ptr<BpfRing> ring;
   };
@@ -153,7 +152,7 @@ class LoadedPrograms final : public BpfPrograms {
   void next_generation() { std::atomic_ref(skeleton_->data->generation).fetch_add(1); }
   Result<void> create_rings();
   Result<void> attach_samples(const perf_event_attr& on_cpu);
-  void take(int cpu, std::span<const std::byte> record, Pressure pressure, Batch& batch);
+  static void take(std::span<const std::byte> record, Pressure pressure, Batch& batch);
 
   BpfOptions options_;
   std::unique_ptr<assay_bpf, CloseSkeleton> skeleton_;
@@ -208,7 +207,7 @@ Result<void> LoadedPrograms::create_rings() {
     int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "assay_ring", 0, 0,
                             static_cast<uint32_t>(ring_bytes_), nullptr);
     if (fd < 0) return std::unexpected(explain("no memory for a BPF ring buffer", -fd));
-    Ring ring{cpu, UniqueFd(fd), nullptr};
+    Ring ring{UniqueFd(fd), nullptr};
     auto mapped = BpfRing::map(fd, ring_bytes_);
     if (!mapped) return std::unexpected(mapped.error());
     ring.ring = std::move(*mapped);
@@ -343,7 +342,7 @@ std::vector<bpf::thread_registers> LoadedPrograms::thread_registers() {
 void LoadedPrograms::drain(Pressure pressure, Batch& batch) {
   for (Ring& ring : rings_) {
     bool sane = ring.ring->drain(
-        [&](std::span<const std::byte> record) { take(ring.cpu, record, pressure, batch); });
+        [&](std::span<const std::byte> record) { take(record, pressure, batch); });
     if (!sane) ++batch.malformed;
   }
   uint64_t lost = counter(bpf::kCountRingFull);
@@ -351,7 +350,7 @@ void LoadedPrograms::drain(Pressure pressure, Batch& batch) {
   told_lost_ = lost;
 }
 
-void LoadedPrograms::take(int, std::span<const std::byte> record, Pressure pressure, Batch& batch) {
+void LoadedPrograms::take(std::span<const std::byte> record, Pressure pressure, Batch& batch) {
   bpf::head head;
   if (record.size() < sizeof head) {
     ++batch.malformed;
