@@ -13,9 +13,9 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-const std::vector<std::string> kCommands{"record", "heap", "report", "view",  "export",
-                                         "import", "diff", "ab",     "stat",  "load",
-                                         "sweep",  "rules", "sql",   "doctor", "completions"};
+const std::vector<std::string> kCommands{"record", "heap",  "report", "view",   "export",
+                                         "import", "diff",  "ab",     "stat",   "load",
+                                         "sweep",  "rules", "sql",    "doctor", "completions"};
 
 TEST(Cli, HelpNamesEveryCommandAndItsExitStatus) {
   for (const std::vector<std::string>& words : {std::vector<std::string>{}, {"--help"}, {"-h"}}) {
@@ -48,8 +48,8 @@ TEST(Cli, AnUnknownCommandIsToldTheNearest) {
   EXPECT_EQ(said.code, 2);
   EXPECT_EQ(said.err, "assay: there is no command recrod\n  try: assay record\n");
   EXPECT_THAT(assay({"frobnicate"}).err, HasSubstr("try: assay --help"));
-  EXPECT_THAT(assay({std::string(500, 'x') + "\x1b[2J"}).err,
-              ::testing::Not(HasSubstr("\x1b"))) << "what a terminal would obey is not printed";
+  EXPECT_THAT(assay({std::string(500, 'x') + "\x1b[2J"}).err, ::testing::Not(HasSubstr("\x1b")))
+      << "what a terminal would obey is not printed";
 }
 
 struct Refusal {
@@ -98,14 +98,13 @@ TEST(Refused, Records) {
 }
 
 TEST(Refused, HeapsAndCounts) {
-  expect_refused(
-      {{{"heap", "--pid", "1", "--for", "0"}, "--for 0 would sample nothing", ""},
-       {{"heap", "--pid", "1", "--rate", "x"}, "'x' is no number of bytes", "512k"},
-       {{"heap", "--pid", "1", "--snapshots", "x"}, kTime, ""},
-       {{"stat", "--pid", "1", "--for", "0s"}, "--for 0 would count nothing", ""},
-       {{"stat", "--pid", "1", "--interval", "x"}, kTime, ""},
-       {{"stat", "--pid", "1", "--ready", "http://x/"}, "--ready goes with --load", ""},
-       {{"doctor", "--pid", "1", "--port", "2"}, "more than one kind of target", ""}});
+  expect_refused({{{"heap", "--pid", "1", "--for", "0"}, "--for 0 would sample nothing", ""},
+                  {{"heap", "--pid", "1", "--rate", "x"}, "'x' is no number of bytes", "512k"},
+                  {{"heap", "--pid", "1", "--snapshots", "x"}, kTime, ""},
+                  {{"stat", "--pid", "1", "--for", "0s"}, "--for 0 would count nothing", ""},
+                  {{"stat", "--pid", "1", "--interval", "x"}, kTime, ""},
+                  {{"stat", "--pid", "1", "--ready", "http://x/"}, "--ready goes with --load", ""},
+                  {{"doctor", "--pid", "1", "--port", "2"}, "more than one kind of target", ""}});
 }
 
 TEST(Refused, VariantsThatAreNotTwo) {
@@ -121,7 +120,9 @@ TEST(Refused, VariantsThatAreNotTwo) {
        {{"ab", "--ready-port", "80", "--", "./a", "--", "./b"}, "go with --load", ""},
        {{"ab", "--for", "0", "--", "./a", "--", "./b"}, "--for 0 would record nothing", ""},
        {{"ab", "--runs", "0", "--", "./a", "--", "./b"}, "0 is not between 1 and 1000", ""},
-       {{"ab", "--fail-on", "cpu", "--", "./a", "--", "./b"}, "not of the form", "cpu_per_request"}});
+       {{"ab", "--fail-on", "cpu", "--", "./a", "--", "./b"},
+        "not of the form",
+        "cpu_per_request"}});
 }
 
 TEST(Refused, Sweeps) {
@@ -137,7 +138,9 @@ TEST(Refused, ReadersOfRunsWithWrongWords) {
   expect_refused(
       {{{"report"}, "run is required", "report --help"},
        {{"report", "x", "--format", "pdf"}, "pdf not in {text,md,json,html}", "report --help"},
-       {{"report", "x", "--time", "1s..2s"}, "about the whole window", "assay export, view and sql"},
+       {{"report", "x", "--time", "1s..2s"},
+        "about the whole window",
+        "assay export, view and sql"},
        {{"diff", "x"}, "--vs is required", "diff --help"},
        {{"diff", "x", "--vs", "y", "--per", "mile"}, "mile not in {request", "diff --help"},
        {{"diff", "x", "--vs", "y", "--time", "1s..2s"}, "about the whole window", "--time"},
@@ -158,7 +161,8 @@ TEST(Refused, ExportsAndImports) {
        {{"export", "x", "--format", "svg", "--metric", "love"}, "'love' is no metric", "cpu|off"},
        {{"export", "x", "--format", "folded", "--split", "process"}, "needs a directory", "-o DIR"},
        {{"export", "x", "--format", "folded", "--base", "y"}, "for flame graphs", "--format svg"},
-       {{"export", "x", "--format", "svg", "--time", "1s..2s", "--to", "3s"}, "--from and --to",
+       {{"export", "x", "--format", "svg", "--time", "1s..2s", "--to", "3s"},
+        "--from and --to",
         "use one or the other"},
        {{"import", "x"}, "--output is required", "import --help"},
        {{"import", "x", "-o", "y", "--unit", "days"}, "days not in {samples,ns,us,ms}", "--help"},
@@ -168,17 +172,16 @@ TEST(Refused, ExportsAndImports) {
 
 TEST(Refused, LoadsThatCannotBeSent) {
   std::string url = "http://127.0.0.1:1/";
-  expect_refused(
-      {{{"load"}, "url is required", "load --help"},
-       {{"load", "ftp://x/"}, "not a URL that load can go to", "http://"},
-       {{"load", url, "--", "x"}, "launches nothing", ""},
-       {{"load", url, "--data", "a", "--data-hex", "00"}, "choose one of --data", ""},
-       {{"load", url, "--data-hex", "abc"}, "odd number of digits", ""},
-       {{"load", url, "--data-hex", "zz"}, "'z' is no hex digit", ""},
-       {{"load", url, "--data", "@/nonexistent"}, "cannot read /nonexistent", ""},
-       {{"load", url, "--data-file", "/nonexistent"}, "cannot read /nonexistent", ""},
-       {{"load", url, "--timeout", "x"}, kTime, ""},
-       {{"load", url, "--requests", "0"}, "0 is not between 1", "load --help"}});
+  expect_refused({{{"load"}, "url is required", "load --help"},
+                  {{"load", "ftp://x/"}, "not a URL that load can go to", "http://"},
+                  {{"load", url, "--", "x"}, "launches nothing", ""},
+                  {{"load", url, "--data", "a", "--data-hex", "00"}, "choose one of --data", ""},
+                  {{"load", url, "--data-hex", "abc"}, "odd number of digits", ""},
+                  {{"load", url, "--data-hex", "zz"}, "'z' is no hex digit", ""},
+                  {{"load", url, "--data", "@/nonexistent"}, "cannot read /nonexistent", ""},
+                  {{"load", url, "--data-file", "/nonexistent"}, "cannot read /nonexistent", ""},
+                  {{"load", url, "--timeout", "x"}, kTime, ""},
+                  {{"load", url, "--requests", "0"}, "0 is not between 1", "load --help"}});
 }
 
 // Files that are not there are failures, not wrong usage.

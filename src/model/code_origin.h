@@ -1,5 +1,5 @@
-// Whose code a module of user space holds, told by the module's name: the program's own, a library's,
-// or code that was generated while the program ran.
+// Whose code a module of user space holds, told by the module's name: the program's own, a
+// library's, or code that was generated while the program ran.
 //
 // The only place where this is decided. Modules of Assay's own runs also have a ModuleKind, which
 // says more; functions of a call tree and files of other tools have the name alone. Pure.

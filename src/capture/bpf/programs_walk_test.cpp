@@ -64,8 +64,8 @@ TEST_F(BpfWalk, ASignalsFrameLeadsBackToWhatItInterrupted) {
   put(2 + 120 / 8, kStack + 8 * 200);
   put(201, in(root));
   map_stack();
-  EXPECT_THAT(walk(), ElementsAre(in(two_words) | kLeaf, in(restorer) | kLeaf,
-                                  in(by_frame) | kLeaf, in(root)))
+  EXPECT_THAT(walk(), ElementsAre(in(two_words) | kLeaf, in(restorer) | kLeaf, in(by_frame) | kLeaf,
+                                  in(root)))
       << "neither the restorer nor the interrupted place is behind a call";
 }
 

@@ -114,8 +114,8 @@ class HeldThread {
   HijackedThread thread{tracees, child.pid(), child.pid(), kLanding, SIGURG, true};
 };
 
-#define TAKE_OR_SKIP(held)                                             \
-  if (!(held).held()) GTEST_SKIP() << "skipped: no ptrace here";       \
+#define TAKE_OR_SKIP(held)                                       \
+  if (!(held).held()) GTEST_SKIP() << "skipped: no ptrace here"; \
   if (auto taken = (held).take(); !taken) FAIL() << taken.error().text()
 
 TEST(HijackedThread, MakesSystemCallsAndCallsFunctions) {

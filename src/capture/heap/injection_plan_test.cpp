@@ -27,8 +27,11 @@ class InjectionPlanTest : public ::testing::Test {
  protected:
   InjectionPlanTest() {
     program().write(program_path());
-    os::add_process(tree_, {.pid = kPid, .comm = "server", .exe = program_path(),
-                            .start_ticks = 77, .threads = {{4712, "worker"}}});
+    os::add_process(tree_, {.pid = kPid,
+                            .comm = "server",
+                            .exe = program_path(),
+                            .start_ticks = 77,
+                            .threads = {{4712, "worker"}}});
     set_status("");
     set_state('S');
     tree_.write("4711/maps", "");
@@ -148,8 +151,7 @@ TEST_F(InjectionPlanTest, AProgramThatMayNotBeReadSaysWhoMay) {
   expect_refusal("cannot be read", "sudo assay heap");
 }
 
-std::string map_line(uint64_t start, const std::string& path, uint64_t inode,
-                     uint64_t offset = 0) {
+std::string map_line(uint64_t start, const std::string& path, uint64_t inode, uint64_t offset = 0) {
   return fmt::format("{:x}-{:x} r-xp {:08x} 00:01 {} {}\n", start, start + 0x1000, offset, inode,
                      path);
 }

@@ -42,9 +42,9 @@ uint8_t first_byte_of(pid_t pid, uint64_t address) {
   return byte;
 }
 
-#define SEIZE_OR_SKIP(tracees, tid)                                                           \
-  if (auto seized = (tracees).seize(tid); !seized) GTEST_SKIP() << "skipped: no ptrace here: " \
-                                                                << seized.error().text()
+#define SEIZE_OR_SKIP(tracees, tid)                \
+  if (auto seized = (tracees).seize(tid); !seized) \
+  GTEST_SKIP() << "skipped: no ptrace here: " << seized.error().text()
 
 class TraceesTest : public ::testing::Test {
  protected:
@@ -201,7 +201,8 @@ TEST_F(TraceesTest, JobControlIsToldOfAndStaysInForce) {
     tracees.tell_stops(&stopped);
     SEIZE_OR_SKIP(tracees, child.pid());
     ASSERT_EQ(::kill(child.pid(), SIGSTOP), 0);
-    EXPECT_FALSE(tracees.wait(monotonic_ns() + 4 * kShortNs)) << "job control is no interrupt of ours";
+    EXPECT_FALSE(tracees.wait(monotonic_ns() + 4 * kShortNs))
+        << "job control is no interrupt of ours";
     EXPECT_TRUE(stopped);
   }
   EXPECT_TRUE(eventually([&] { return child.state() == 'T'; })) << "it stays stopped";

@@ -28,7 +28,8 @@ TEST(Completions, ValuesAreOfTheOptionsKind) {
     const char* fish;
   };
   for (const Case& one :
-       {Case{"'record --pid') _assay_pids;", "'*--pid[Process id; several may be given]:value:_assay_pids'",
+       {Case{"'record --pid') _assay_pids;",
+             "'*--pid[Process id; several may be given]:value:_assay_pids'",
              "from record' -l pid -x -a '(__fish_complete_pids)'"},
         Case{"'record --name') _assay_names;", ":value:_assay_names'",
              "from record' -l name -x -a '(cat /proc/"},
@@ -38,7 +39,8 @@ TEST(Completions, ValuesAreOfTheOptionsKind) {
              "from record' -l freq -x -a '49 99 199 499 999'"},
         Case{"'report --format') _assay_words 'text md json html';", ":value:(text md json html)'",
              "from report' -l format -x -a 'text md json html'"},
-        Case{"'sweep -o') _assay_files -d;", ":value:_files -/'", "from sweep' -s o -l output -r -F"},
+        Case{"'sweep -o') _assay_files -d;", ":value:_files -/'",
+             "from sweep' -s o -l output -r -F"},
         Case{"'diff --vs') _assay_runs;", ":value:_files -g \"*.assay\"'",
              "from diff' -l vs -r -k -a '(__fish_complete_suffix .assay)'"},
         Case{"'record --exe') _assay_files -f;", "'*--exe[Program file]:value:_files'",

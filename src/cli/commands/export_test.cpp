@@ -49,19 +49,20 @@ TEST_F(ExportCommand, WhatTheRunDoesNotHoldIsSaid) {
   Said said = assay({"export", usual_run(), "--format", "folded", "--metric", "off"});
   EXPECT_EQ(said.code, 1);
   EXPECT_THAT(said.err, AllOf(HasSubstr("says nothing of time off the CPU"), HasSubstr("try: ")));
-  EXPECT_EQ(assay({"export", usual_run(), "--format", "folded", "--metric", "inuse_space"}).code, 1);
+  EXPECT_EQ(assay({"export", usual_run(), "--format", "folded", "--metric", "inuse_space"}).code,
+            1);
 }
 
 TEST_F(ExportCommand, OneFileForEachProcess) {
-  Said said = assay({"export", usual_run(), "--format", "folded", "--split", "process", "-o",
-                     path("out")});
+  Said said =
+      assay({"export", usual_run(), "--format", "folded", "--split", "process", "-o", path("out")});
   EXPECT_EQ(said.code, 0) << said.err;
   ASSERT_THAT(said.out, HasSubstr(".folded\n"));
   std::string first = said.out.substr(0, said.out.find('\n'));
   EXPECT_TRUE(std::filesystem::exists(first)) << "the names are printed";
   EXPECT_THAT(read(first), HasSubstr("parse"));
-  Said refused = assay({"export", usual_run(), "--format", "folded", "--split", "process", "-o",
-                        "/dev/null/out"});
+  Said refused = assay(
+      {"export", usual_run(), "--format", "folded", "--split", "process", "-o", "/dev/null/out"});
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err, HasSubstr("cannot make /dev/null/out"));
 }

@@ -29,7 +29,8 @@ class LoadCommand : public CommandLine {
       size_t head = bytes.find("\r\n\r\n");
       if (head == std::string::npos) continue;
       size_t length = bytes.find("ontent-Length: "), body = 0;
-      if (length != std::string::npos && length < head) body = std::stoul(bytes.substr(length + 15));
+      if (length != std::string::npos && length < head)
+        body = std::stoul(bytes.substr(length + 15));
       if (bytes.size() < head + 4 + body) continue;
       bytes.clear();
       load::FakeServer::write_all(fd, "HTTP/1.1 " + status_ + "\r\nContent-Length: 2\r\n\r\nok");

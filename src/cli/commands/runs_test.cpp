@@ -43,8 +43,8 @@ TEST_F(ImportCommand, WaitsAreWaitsWhenTheUserSaysSo) {
   Said said = assay({"import", write("off.folded", "main;poll 2000\n"), "-o", path("off.assay"),
                      "--as", "off", "--unit", "us"});
   EXPECT_THAT(said.err, HasSubstr(": 0 samples, 1 wait"));
-  Said sum = assay({"sql", path("off.assay"), "SELECT sum(duration_ns) FROM waits", "--format",
-                    "tsv"});
+  Said sum =
+      assay({"sql", path("off.assay"), "SELECT sum(duration_ns) FROM waits", "--format", "tsv"});
   EXPECT_THAT(sum.out, HasSubstr("\n2000000\n")) << "2000 µs";
 }
 
@@ -62,8 +62,8 @@ TEST_F(ImportCommand, WhatIsNoCaptureIsRefusedWithTheFormatsThereAre) {
 TEST_F(ImportCommand, TheRunKnowsItsCommandLineAsAShellNeedsIt) {
   std::string input = write("it's.folded", "main;f 3\n"), output = path("q.assay");
   ASSERT_EQ(assay({"import", input, "-o", output, "-q"}).code, 0);
-  Said said = assay({"sql", output, "--format", "tsv",
-                     "SELECT value FROM meta WHERE key = 'command_line'"});
+  Said said = assay(
+      {"sql", output, "--format", "tsv", "SELECT value FROM meta WHERE key = 'command_line'"});
   if (said.code == 0) {
     EXPECT_THAT(said.out, HasSubstr("it'\\''s.folded"));
   }
@@ -101,7 +101,8 @@ TEST_F(ReportCommand, GoesIntoAFileButNotOverTheRun) {
 TEST_F(ReportCommand, ASelectionThatMatchesNothingSaysHowToFindOne) {
   Said said = assay({"report", usual_run(), "--pid", "99999"});
   EXPECT_EQ(said.code, 1);
-  EXPECT_THAT(said.err, AllOf(HasSubstr("no thread that matches pid 99999"), HasSubstr("assay sql")));
+  EXPECT_THAT(said.err,
+              AllOf(HasSubstr("no thread that matches pid 99999"), HasSubstr("assay sql")));
 }
 
 TEST_F(ReportCommand, SuspectsAreJudged) {
@@ -136,8 +137,8 @@ TEST_F(RulesCommand, AreListedWithTheirFiles) {
 TEST_F(RulesCommand, AreTestedOnARun) {
   Said said = assay({"rules", "test", usual_run()});
   EXPECT_EQ(said.code, 0) << said.err;
-  EXPECT_THAT(said.out, AllOf(HasSubstr("vfs_read"), HasSubstr("rules matched"),
-                              HasSubstr("No rule knows")));
+  EXPECT_THAT(said.out,
+              AllOf(HasSubstr("vfs_read"), HasSubstr("rules matched"), HasSubstr("No rule knows")));
 }
 
 TEST_F(SqlCommand, ATableIsAligned) {

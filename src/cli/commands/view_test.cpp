@@ -59,7 +59,8 @@ class ViewCommand : public CommandLine {
     if (::write(socket.get(), request.data(), request.size()) < 0) return "not sent";
     std::string answer;
     char bytes[4096];
-    for (ssize_t got = 0; answer.size() < 4000 && (got = ::read(socket.get(), bytes, sizeof bytes)) > 0;)
+    for (ssize_t got = 0;
+         answer.size() < 4000 && (got = ::read(socket.get(), bytes, sizeof bytes)) > 0;)
       answer.append(bytes, static_cast<size_t>(got));
     return answer;
   }

@@ -18,7 +18,8 @@ class CaptureFlagsTest : public CommandLine {
     flags_.add_output(parser_);
     flags_.add_rest(parser_);
   }
-  session::CaptureOptions filled(std::vector<std::string> words, const Invocation& invocation = {}) {
+  session::CaptureOptions filled(std::vector<std::string> words,
+                                 const Invocation& invocation = {}) {
     std::ranges::reverse(words);  // as the parser wants them
     parser_.parse(words);
     session::CaptureOptions options;
@@ -45,8 +46,9 @@ TEST_F(CaptureFlagsTest, WithoutFlagsTheUsualHolds) {
 }
 
 TEST_F(CaptureFlagsTest, EachFlagIsTaken) {
-  auto options = filled({"-o", "x.assay", "--overwrite", "--no-source", "--debuginfod", "-q", "--json"},
-                        {{"./server", "-v"}, ""});
+  auto options =
+      filled({"-o", "x.assay", "--overwrite", "--no-source", "--debuginfod", "-q", "--json"},
+             {{"./server", "-v"}, ""});
   EXPECT_EQ(options.output, "x.assay");
   EXPECT_TRUE(options.overwrite);
   EXPECT_FALSE(options.source);
@@ -75,7 +77,8 @@ TEST_F(CaptureFlagsTest, TheReportAtTheEndIsOfTheRunThatWasWritten) {
 TEST_F(CaptureFlagsTest, TheLastLinesSayWhereTheRunIs) {
   ::testing::internal::CaptureStderr();
   flags_.show_end("x.assay", {});
-  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "run file: x.assay   (assay report x.assay)\n");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "run file: x.assay   (assay report x.assay)\n");
 }
 
 TEST(ImportFlagsFill, MeaningFrequencyAndNames) {

@@ -47,8 +47,8 @@ class CommandLine : public ::testing::Test {
   // A run of `stacks` in folded form.
   std::string make_run(const std::string& name, const std::string& stacks,
                        const std::vector<std::string>& more = {}) {
-    std::vector<std::string> words{"import", write(name + ".folded", stacks), "-o", path(name),
-                                   "--overwrite", "-q"};
+    std::vector<std::string> words{
+        "import", write(name + ".folded", stacks), "-o", path(name), "--overwrite", "-q"};
     words.insert(words.end(), more.begin(), more.end());
     Said said = assay(words);
     EXPECT_EQ(said.code, 0) << said.err;

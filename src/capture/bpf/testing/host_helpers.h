@@ -1,12 +1,11 @@
 // The kernel's helpers of the BPF programs, as functions of a test: host_programs.c defines them.
 #pragma once
 
+#include <linux/types.h>
 #include <stddef.h>
 
-#include <linux/types.h>
-
 #define SEC(name)
-#define __uint(name, val) int (*name)[val]
+#define __uint(name, val) int(*name)[val]
 #define __type(name, val) __typeof__(val)* name
 #define __array(name, val) __typeof__(val)* name[]
 #undef __always_inline

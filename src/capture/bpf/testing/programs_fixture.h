@@ -16,8 +16,8 @@
 namespace assay::capture::fake {
 
 inline constexpr uint64_t kCode = 0x400000, kStack = 0x7f0000000000, kLeaf = uint64_t{1} << 63;
-inline constexpr uint32_t kSp = 0, kFp = 1, kEnd = 2, kPlt = 3, kSignal = 4, kFpMemory = 5, kNone = 6,
-                   kFull = 7;
+inline constexpr uint32_t kSp = 0, kFp = 1, kEnd = 2, kPlt = 3, kSignal = 4, kFpMemory = 5,
+                          kNone = 6, kFull = 7;
 
 inline uint32_t row(uint32_t type, uint32_t fp_slot, uint32_t cfa) {
   return type << 8 | fp_slot << 11 | cfa << 16;
@@ -25,13 +25,26 @@ inline uint32_t row(uint32_t type, uint32_t fp_slot, uint32_t cfa) {
 
 // The program: one function at the beginning of each page of text, with one rule.
 enum Function : uint32_t {
-  two_words, by_frame, root, plt, restorer, without_rules, full_rule, large_frame, odd_rule,
-  aligned, one_word, new_thread, functions,
+  two_words,
+  by_frame,
+  root,
+  plt,
+  restorer,
+  without_rules,
+  full_rule,
+  large_frame,
+  odd_rule,
+  aligned,
+  one_word,
+  new_thread,
+  functions,
 };
-inline const uint32_t kRules[functions] = {
-    row(kSp, 0, 2),   row(kFp, 1, 2),       row(kEnd, 0, 0), row(kPlt, 0, 11),
-    row(kSignal, 0, 0), row(kNone, 0, 0),   row(kFull, 0, 3), row(kSp, 0, 1200),
-    row(kNone, 0, 1), row(kFpMemory, 1, 0xffff), row(kSp, 0, 1), row(kEnd, 0, 2)};
+inline const uint32_t kRules[functions] = {row(kSp, 0, 2),     row(kFp, 1, 2),
+                                           row(kEnd, 0, 0),    row(kPlt, 0, 11),
+                                           row(kSignal, 0, 0), row(kNone, 0, 0),
+                                           row(kFull, 0, 3),   row(kSp, 0, 1200),
+                                           row(kNone, 0, 1),   row(kFpMemory, 1, 0xffff),
+                                           row(kSp, 0, 1),     row(kEnd, 0, 2)};
 
 // An address inside a function; a return address is one behind its call.
 inline uint64_t in(Function function, uint64_t offset = 0x20) {

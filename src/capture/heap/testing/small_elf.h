@@ -15,7 +15,7 @@ namespace assay::capture::fake {
 struct SmallElf {
   uint16_t machine = EM_X86_64;
   bool is_64_bit = true;
-  uint64_t entry = 0x401000;                            // 0: a library
+  uint64_t entry = 0x401000;                                // 0: a library
   std::string interpreter = "/lib64/ld-linux-x86-64.so.2";  // empty: linked statically
   uint64_t first_vaddr = 0;
   // Functions by name; address 0: it is only asked for, as a program does of a library's.

@@ -105,8 +105,8 @@ class TracedChild {
  private:
   static constexpr int kRunning = SharedCounters::kRunning;
 
-  // The keeper is the target's parent, and no child of the test: a tracer waits for all its children
-  // and must see none but those that it traces.
+  // The keeper is the target's parent, and no child of the test: a tracer waits for all its
+  // children and must see none but those that it traces.
   [[noreturn]] void keep(const Body& body, int test_lives) {
     shared_->pid = ::fork();
     if (shared_->pid == 0) {
