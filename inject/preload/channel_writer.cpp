@@ -193,7 +193,8 @@ bool ChannelWriter::fill(long fd, const ChannelSettings& settings) {
   while (!reserve_file(fd, kHeapChannelHeaderBytes + ring) && ring > 0)
     ring = ring > kMinRingBytes ? ring / 2 : 0;
   uint64_t bytes = kHeapChannelHeaderBytes + ring;
-  // Seals are for memory files: Assay reads only memory that cannot be taken away. Files have no seals.
+  // Seals are for memory files: Assay reads only memory that cannot be taken away. Files have no
+  // seals.
   raw_syscall(SYS_fcntl, fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   HeapChannelHeader* header =
       ring > 0 ? static_cast<HeapChannelHeader*>(map_shared(static_cast<int>(fd), bytes)) : nullptr;

@@ -1,5 +1,5 @@
-// analyse(): a run becomes a Report, in one pass over its samples and two over its waits (three where
-// semaphores have to be told from locks).
+// analyse(): a run becomes a Report, in one pass over its samples and two over its waits (three
+// where semaphores have to be told from locks).
 //
 // In: a run::Reader. Out: Report; the same run and options give the same Report, byte for byte.
 // Threads: none of its own; may run beside another analyse() on another Reader.

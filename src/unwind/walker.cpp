@@ -332,8 +332,8 @@ typename Walker<Arch>::Step Walker<Arch>::stop_at_zero(uint64_t address) {
   return load(address, zero) ? stop(End::complete) : Step::stop;
 }
 
-// A frame with no caller is the root, even if its rules name a caller. (A signal's restorer has rules
-// from one byte before it, so it does not come here.)
+// A frame with no caller is the root, even if its rules name a caller. (A signal's restorer has
+// rules from one byte before it, so it does not come here.)
 template <class Arch>
 typename Walker<Arch>::Step Walker<Arch>::stop_at_beginning() {
   scratch_.frames[frames_ - 1].is_return_address = is_return_ = false;

@@ -305,8 +305,8 @@ bool IdleJudge::idle(const model::Wait& wait, BlockKind kind) const {
   Known known = by_rules(path, kind);
   if (known != Known::unsure) return known == Known::idle;
   if (!is_candidate(wait, kind)) return false;
-  // A thread that waits on an accepted connection waits for work. A thread that waits for the answer of
-  // another server does not, except on a connection that is only kept open.
+  // A thread that waits on an accepted connection waits for work. A thread that waits for the
+  // answer of another server does not, except on a connection that is only kept open.
   if (kind == BlockKind::network_receive) {
     if (wait.fd_kind == model::FdKind::socket_accepted) return true;
     bool asked_outside = wait.fd_kind == model::FdKind::socket_connected &&

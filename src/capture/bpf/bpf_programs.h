@@ -50,8 +50,8 @@ class BpfPrograms : public BatchSource {
   virtual std::span<bpf::range> ranges() = 0;
   virtual uint32_t* new_chunk(uint32_t number) = 0;
   virtual BpfCounters counters() const = 0;
-  // The waits that are open now. Threads of watched processes whose start was not seen are followed from
-  // this call on.
+  // The waits that are open now. Threads of watched processes whose start was not seen are followed
+  // from this call on.
   virtual std::vector<bpf::wait_record> open_waits() = 0;
   // The user registers of the target's threads; exact for blocked threads.
   virtual std::vector<bpf::thread_registers> thread_registers() = 0;

@@ -74,7 +74,8 @@ TEST(LoadLog, TheFirstRefusalIsKept) {
   log.add("libbpf: prog 'other': -- BEGIN PROG LOAD LOG --\nlater\n-- END PROG LOAD LOG --\n");
   EXPECT_TRUE(log.reason().starts_with("on_waking: "));
   LoadLog without_name;
-  without_name.add("-- BEGIN PROG LOAD LOG --\nfirst\nprocessed 9 insns\n\n-- END PROG LOAD LOG --\n");
+  without_name.add(
+      "-- BEGIN PROG LOAD LOG --\nfirst\nprocessed 9 insns\n\n-- END PROG LOAD LOG --\n");
   EXPECT_EQ(without_name.reason(), "first");
 }
 

@@ -1,10 +1,10 @@
 // EntryWatch: stops threads of a target at an address, and leaves no trace in its code.
 //
 // It uses the processor's breakpoints, by perf events of this process: they end with it, however it
-// ends. A thread that reaches the address gets a signal before it executes the instruction there, and
-// its tracer sees it stop. The signal must be one that programs ignore by default, because the tracer
-// may be gone by then. Threads: one owner. Failures: a thread cannot be watched when the kernel has no
-// free breakpoint, or does not permit it.
+// ends. A thread that reaches the address gets a signal before it executes the instruction there,
+// and its tracer sees it stop. The signal must be one that programs ignore by default, because the
+// tracer may be gone by then. Threads: one owner. Failures: a thread cannot be watched when the
+// kernel has no free breakpoint, or does not permit it.
 #pragma once
 
 #include <cstdint>

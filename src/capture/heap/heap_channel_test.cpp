@@ -204,13 +204,11 @@ class OpenChannel : public ::testing::Test {
     auto channel = HeapChannel::create_in(std::move(fd), kRing, 4096);
     if (!channel) throw std::runtime_error(channel.error().what);
     channel_ = std::move(*channel);
-    at_ = static_cast<std::byte*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-                                       targets_.get(), 0));
+    at_ = static_cast<std::byte*>(
+        mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, targets_.get(), 0));
   }
   ~OpenChannel() override { munmap(at_, kBytes); }
-  inject::HeapChannelHeader& header() {
-    return *reinterpret_cast<inject::HeapChannelHeader*>(at_);
-  }
+  inject::HeapChannelHeader& header() { return *reinterpret_cast<inject::HeapChannelHeader*>(at_); }
   inject::HeapChannelHeader& child(uint32_t index) {
     return *reinterpret_cast<inject::HeapChannelHeader*>(
         at_ + inject::kHeapChannelHeaderBytes + kRing + index * inject::kChildChannelBytes);
@@ -247,9 +245,11 @@ TEST_F(OpenChannel, TellsWhatTheTargetSaysOfItself) {
   EXPECT_EQ(losses.dropped, 10u);
   EXPECT_EQ(losses.dropped_live, 6u);
   EXPECT_EQ(losses.damaged, 0u);
-  for (auto [told, problem] :
-       {std::pair{1U, HeapProblem::static_allocator}, {2U, HeapProblem::no_memory},
-        {3U, HeapProblem::version}, {4U, HeapProblem::other}, {~0U, HeapProblem::other}}) {
+  for (auto [told, problem] : {std::pair{1U, HeapProblem::static_allocator},
+                               {2U, HeapProblem::no_memory},
+                               {3U, HeapProblem::version},
+                               {4U, HeapProblem::other},
+                               {~0U, HeapProblem::other}}) {
     header().problem = told;
     EXPECT_EQ(channel_->problem(), problem) << told;
   }

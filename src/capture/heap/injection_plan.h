@@ -46,8 +46,8 @@ Result<SamplerFunctions> read_mapped_functions(const os::ProcFs& proc, pid_t pid
 // Of a call that a seccomp filter of the process stands against.
 Error forbidden_by_seccomp(pid_t pid, const std::string& why);
 
-// An Error when another process has the pid by now. To be called while a thread of the process is held,
-// because then the pid cannot pass to another process.
+// An Error when another process has the pid by now. To be called while a thread of the process is
+// held, because then the pid cannot pass to another process.
 Result<void> check_same_process(const os::ProcFs& proc, const InjectionPlan& plan);
 
 // An Error when the process is stopped (by SIGSTOP or a debugger), so that no thread of it runs.

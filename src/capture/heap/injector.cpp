@@ -228,8 +228,8 @@ Result<Injected> inject_once(const os::ProcFs& proc, pid_t pid, const InjectOpti
 
 }  // namespace
 
-// An Assay that was killed may have left a sampler in the target, because its guard finished the work.
-// Such a sampler has no reader and stops a moment later, so attaching is tried again.
+// An Assay that was killed may have left a sampler in the target, because its guard finished the
+// work. Such a sampler has no reader and stops a moment later, so attaching is tried again.
 Result<Injected> inject_sampler(pid_t pid, const InjectOptions& options) {
   os::ProcFs proc;
   TimeNs deadline = monotonic_ns() + kAbandonedNs;

@@ -1,10 +1,10 @@
 // Injector: brings the heap sampler into a running process and out of its way again.
 //
-// One thread of the target makes the calls: one that waits in a system call that can be restarted, or
-// else the first one that enters malloc, where it holds no lock of the allocator. No other thread is
-// stopped. The library is handed over as a memfd, so that it need not be visible in
-// the target's file system. Everything that was changed in the thread is put back; the library
-// stays mapped. In: a pid and libassay_heap.so; out: a channel whose hooks stand. Threads: safe
+// One thread of the target makes the calls: one that waits in a system call that can be restarted,
+// or else the first one that enters malloc, where it holds no lock of the allocator. No other
+// thread is stopped. The library is handed over as a memfd, so that it need not be visible in the
+// target's file system. Everything that was changed in the thread is put back; the library stays
+// mapped. In: a pid and libassay_heap.so; out: a channel whose hooks stand. Threads: safe
 // everywhere. The tracer is a process of its own (attach_guard.h), so the target continues even if
 // Assay is killed meanwhile. Failures: Errors with their reason.
 #pragma once

@@ -87,13 +87,12 @@ TEST(SeccompFilter, KnowsEveryOperation) {
     uint32_t left, right;
     std::optional<uint32_t> result;
   };
-  for (const Case& one : {Case{BPF_ADD, 7, 3, 10}, Case{BPF_SUB, 7, 9, 0xfffffffe},
-                          Case{BPF_MUL, 7, 3, 21}, Case{BPF_DIV, 7, 3, 2},
-                          Case{BPF_DIV, 7, 0, std::nullopt}, Case{BPF_AND, 6, 3, 2},
-                          Case{BPF_OR, 6, 3, 7}, Case{BPF_XOR, 6, 3, 5}, Case{BPF_LSH, 1, 4, 16},
-                          Case{BPF_LSH, 1, 32, 0}, Case{BPF_RSH, 16, 4, 1},
-                          Case{BPF_RSH, 16, 99, 0}, Case{BPF_NEG, 1, 0, 0xffffffff},
-                          Case{BPF_MOD, 7, 3, std::nullopt}}) {
+  for (const Case& one :
+       {Case{BPF_ADD, 7, 3, 10}, Case{BPF_SUB, 7, 9, 0xfffffffe}, Case{BPF_MUL, 7, 3, 21},
+        Case{BPF_DIV, 7, 3, 2}, Case{BPF_DIV, 7, 0, std::nullopt}, Case{BPF_AND, 6, 3, 2},
+        Case{BPF_OR, 6, 3, 7}, Case{BPF_XOR, 6, 3, 5}, Case{BPF_LSH, 1, 4, 16},
+        Case{BPF_LSH, 1, 32, 0}, Case{BPF_RSH, 16, 4, 1}, Case{BPF_RSH, 16, 99, 0},
+        Case{BPF_NEG, 1, 0, 0xffffffff}, Case{BPF_MOD, 7, 3, std::nullopt}}) {
     sock_filter load = statement(BPF_LD | BPF_IMM, one.left);
     EXPECT_EQ(computed({load, statement(BPF_ALU | one.operation | BPF_K, one.right)}), one.result)
         << std::hex << one.operation;

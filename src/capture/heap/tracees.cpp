@@ -150,8 +150,8 @@ bool Tracees::is_ours(pid_t tid) const {
   return status && status->find(fmt::format("TracerPid:\t{}\n", getpid())) != std::string::npos;
 }
 
-// A thread that is exiting gives EPERM, as one that may not be traced does; but a moment later it is
-// gone.
+// A thread that is exiting gives EPERM, as one that may not be traced does; but a moment later it
+// is gone.
 Result<bool> Tracees::try_seize(pid_t tid, long options) {
   constexpr int kLooks = 10;
   constexpr useconds_t kLookUs = 500;
@@ -328,8 +328,8 @@ void Tracees::step_back(pid_t tid) {
 }
 
 void Tracees::let_go_stopped(const Event& event) {
-  // The thread ran into the breakpoint, and the kernel reported our interrupt first. The trap is still
-  // to come, and the program must not get it.
+  // The thread ran into the breakpoint, and the kernel reported our interrupt first. The trap is
+  // still to come, and the program must not get it.
   if (event.stop == Stop::interrupted && at_breakpoint(event.tid) &&
       (signals_in(proc_, pid_, event.tid, "SigPnd:\t") & kTrapBit) != 0) {
     resume(event.tid, os::Resume::run);
@@ -355,8 +355,8 @@ void Tracees::release_all() {
   releasing_ = true;
   gone_ = false;
   TimeNs deadline = monotonic_ns() + kReleaseNs;
-  // Until the kernel says that no thread is traced any more: a thread that started seized may not be
-  // known yet when the last known one ends.
+  // Until the kernel says that no thread is traced any more: a thread that started seized may not
+  // be known yet when the last known one ends.
   while (!gone_) {
     auto event = wait(deadline);
     if (!event) break;

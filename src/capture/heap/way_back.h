@@ -1,12 +1,12 @@
 // How a thread that makes a call for us gets back to its own work, also when its tracer was killed.
 //
 // The call returns to the landing: a few instructions in the unused end of a page of the target's
-// code. They store the call's result and unblock one signal, which was sent to the thread before and
-// which programs ignore by default. Then they return as from a signal handler: rt_sigreturn, with a
-// frame like those of the kernel. If there is a tracer, it sees the signal and takes the thread before
-// that return. If there is none, the signal has no effect, the thread gets its old priority, and the
-// frame restores registers, vector state and signal mask. So a tracer may be killed at any moment.
-// Pure. x86-64.
+// code. They store the call's result and unblock one signal, which was sent to the thread before
+// and which programs ignore by default. Then they return as from a signal handler: rt_sigreturn,
+// with a frame like those of the kernel. If there is a tracer, it sees the signal and takes the
+// thread before that return. If there is none, the signal has no effect, the thread gets its old
+// priority, and the frame restores registers, vector state and signal mask. So a tracer may be
+// killed at any moment. Pure. x86-64.
 #pragma once
 
 #include <array>

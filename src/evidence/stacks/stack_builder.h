@@ -42,10 +42,12 @@ class StackBuilder {
   model::StackId marker(model::StackEnd end);
   const model::FrameTable& frames() const { return frames_; }
   const model::StackTable& stacks() const { return stacks_; }
-  // How much of the stacks the walks needed, for choosing how much the kernel copies of the next ones.
+  // How much of the stacks the walks needed, for choosing how much the kernel copies of the next
+  // ones.
   struct Needs {
     uint64_t frame_pointer_stacks = 0;  // stacks with frames that only frame pointers could find
-    uint32_t copy_bytes = 0;  // copy that the deepest of the walks that ended at the copy's end needed
+    uint32_t copy_bytes =
+        0;  // copy that the deepest of the walks that ended at the copy's end needed
     std::array<uint64_t, 16> by_depth{};  // walks, by how many bytes of the stack they read (log2)
     uint64_t deeper_than(uint32_t bytes) const;
   };

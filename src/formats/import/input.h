@@ -54,9 +54,9 @@ class Input {
   UniqueFd rest_;  // of a stream: where the bytes after `owned_` come from
 };
 
-// A thread that loads the pages of a mapped file a little before the reader needs them. For a file that
-// is read from its beginning to its end. It does nothing for bytes that are no mapped file. It is at
-// most kAheadBytes ahead, so that a file larger than the memory can be read.
+// A thread that loads the pages of a mapped file a little before the reader needs them. For a file
+// that is read from its beginning to its end. It does nothing for bytes that are no mapped file. It
+// is at most kAheadBytes ahead, so that a file larger than the memory can be read.
 class ReadAhead {
  public:
   explicit ReadAhead(const Input& input);

@@ -215,8 +215,8 @@ void HeapCapture::part_from_children() {
 }
 
 // New processes of the target. A process without a sampler gets one, on a separate thread, because
-// finding a place to attach may take seconds. Not when it is first seen: a child that was just forked
-// may have a sampler and not have reported it yet.
+// finding a place to attach may take seconds. Not when it is first seen: a child that was just
+// forked may have a sampler and not have reported it yet.
 void HeapCapture::meet_newcomers() {
   if (!attaches_) return;
   take_in_joined(false);

@@ -2,8 +2,8 @@
 // capture.
 //
 // Owns the parts that this needs: which processes belong to the target (tasks), their mappings
-// (spaces), the walking and keeping of stacks (unwinder, stacks), and names (symbolizer, namer). A new
-// mapping goes to each of these parts, and then to `mapped`, for the parts that a capture adds.
+// (spaces), the walking and keeping of stacks (unwinder, stacks), and names (symbolizer, namer). A
+// new mapping goes to each of these parts, and then to `mapped`, for the parts that a capture adds.
 // Threads: names are found on the namer's own thread; everything else is called by the thread that
 // reads events.
 // Failures: none here; what cannot be read has no name.

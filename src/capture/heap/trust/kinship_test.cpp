@@ -1,4 +1,5 @@
-// Which processes a target may name as its children: its descendants that have no more rights than it.
+// Which processes a target may name as its children: its descendants that have no more rights than
+// it.
 #include "capture/heap/trust/kinship.h"
 
 #include <csignal>
@@ -114,9 +115,10 @@ class MadeUpKin : public ::testing::Test {
     tree_.write(fmt::format("{}/maps", pid), "");
   }
   void map_channel(pid_t pid, uint64_t inode) {
-    tree_.write(fmt::format("{}/maps", pid),
-                fmt::format("1000-2000 rw-s 00000000 00:01 {} /memfd:assay-heap-channel (deleted)\n",
-                            inode));
+    tree_.write(
+        fmt::format("{}/maps", pid),
+        fmt::format("1000-2000 rw-s 00000000 00:01 {} /memfd:assay-heap-channel (deleted)\n",
+                    inode));
   }
   ProcessFacts facts(pid_t pid) {
     auto read = read_process_facts(proc_, pid);
