@@ -193,7 +193,7 @@ TEST(Failed, FilesThatAreNotThereAreNamed) {
         {"diff", "/nonexistent.assay", "--vs", "/nonexistent.assay"},
         {"rules", "test", "/nonexistent.assay"},
         {"view", "/nonexistent.assay"},
-        {"import", "/nonexistent.assay", "-o", "/dev/null/x.assay"}}) {
+        {"import", "/nonexistent.assay", "-o", "/nonexistent/x.assay"}}) {
     Said said = assay(words);
     EXPECT_EQ(said.code, 1) << words[0];
     EXPECT_THAT(said.err, HasSubstr("assay: ")) << words[0];
