@@ -89,7 +89,7 @@ TEST_F(ExportCommand, ACaptureIsExportedAtOnceWithItsNotes) {
   EXPECT_EQ(said.code, 0) << said.err;
   EXPECT_THAT(said.out, HasSubstr("main;f 3\n"));
   EXPECT_THAT(said.err, AllOf(HasSubstr("does not say how long one is"), HasSubstr("--freq HZ")));
-  Said told = assay({"export", input, "--format", "folded", "--unit", "ns", "--as", "cpu"});
+  Said told = assay({"export", input, "--format", "folded", "--freq", "1000", "--as", "cpu"});
   EXPECT_EQ(told.err, "") << "all that the file does not say was said";
   EXPECT_EQ(assay({"export", write("empty", ""), "--format", "folded"}).code, 1);
 }

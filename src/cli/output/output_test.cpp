@@ -16,6 +16,7 @@
 #include "cli/source_files.h"
 #include "cli/testing/command_line.h"
 #include "run/reader.h"
+#include "run/run_fixture.h"
 
 namespace assay::cli {
 namespace {
@@ -131,13 +132,15 @@ TEST_F(BrowserPageTest, ABrowserThatIsNotThereIsSaid) {
 class OutDirTest : public CommandLine {};
 
 TEST_F(OutDirTest, HasTheFilesThatPeopleExpect) {
-  std::string run = usual_run();
+  std::string run = path("run.assay");
+  run::write_fixture_run(run);
   auto reader = run::Reader::open(run);
   ASSERT_TRUE(reader) << reader.error().text();
   std::filesystem::create_directory(path("out"));
   auto paths = write_out_dir(**reader, run, path("out"));
   ASSERT_TRUE(paths) << paths.error().text();
   EXPECT_THAT(*paths, AllOf(Contains(EndsWith(".oncpu.folded")), Contains(EndsWith(".oncpu.svg")),
+                            Contains(EndsWith(".offcpu.folded")), Contains(EndsWith(".offcpu.svg")),
                             Contains(EndsWith("/report.txt")), Contains(EndsWith("/report.json"))));
   for (const std::string& file : *paths) EXPECT_GT(std::filesystem::file_size(file), 0u) << file;
   EXPECT_EQ(read(path("out/report.txt")), assay({"report", run}).out);
