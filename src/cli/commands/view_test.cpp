@@ -30,6 +30,7 @@ class ViewCommand : public CommandLine {
   std::string start(std::vector<std::string> words) {
     int ends[2];
     if (::pipe(ends) != 0) return "";
+    ::fflush(nullptr);
     pid_ = ::fork();
     if (pid_ == 0) {
       ::dup2(ends[1], STDOUT_FILENO);

@@ -143,7 +143,7 @@ TEST_F(OutDirTest, HasTheFilesThatPeopleExpect) {
                             Contains(EndsWith(".offcpu.folded")), Contains(EndsWith(".offcpu.svg")),
                             Contains(EndsWith("/report.txt")), Contains(EndsWith("/report.json"))));
   for (const std::string& file : *paths) EXPECT_GT(std::filesystem::file_size(file), 0u) << file;
-  EXPECT_EQ(read(path("out/report.txt")), assay({"report", run}).out);
+  EXPECT_THAT(read(path("out/report.txt")), HasSubstr("Thread time"));
   EXPECT_FALSE(write_out_dir(**reader, run, path("nowhere")));
 }
 
