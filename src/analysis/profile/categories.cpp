@@ -6,7 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "model/code_origin.h"
+#include "model/code/code_origin.h"
 #include "run/run_kind.h"
 
 namespace assay::analysis {

@@ -6,7 +6,7 @@
 #include "formats/export/text.h"
 #include "formats/firefox/write_firefox.h"
 #include "formats/tree/flame_tree.h"
-#include "model/code_origin.h"
+#include "model/code/code_origin.h"
 #include "model/syscalls.h"
 #include "run/names.h"
 

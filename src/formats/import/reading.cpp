@@ -1,6 +1,6 @@
 #include "formats/import/reading.h"
 
-#include "model/code_origin.h"
+#include "model/code/code_origin.h"
 
 namespace assay::formats {
 

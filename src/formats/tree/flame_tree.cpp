@@ -3,7 +3,7 @@
 #include <array>
 
 #include "formats/export/wait_leaf.h"
-#include "model/code_origin.h"
+#include "model/code/code_origin.h"
 
 namespace assay::formats {
 

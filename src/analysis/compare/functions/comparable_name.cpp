@@ -4,7 +4,7 @@
 #include <array>
 #include <cctype>
 
-#include "model/code_origin.h"
+#include "model/code/code_origin.h"
 
 namespace assay::analysis {
 namespace {

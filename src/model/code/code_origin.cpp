@@ -1,4 +1,4 @@
-#include "model/code_origin.h"
+#include "model/code/code_origin.h"
 
 namespace assay::model {
 namespace {
