@@ -150,9 +150,9 @@ bool ChannelWriter::claim_for_child(uint32_t parent_pid) {
   uint32_t own = own_pid();
   for (uint32_t i = 0; i < child_count_; ++i) {
     auto* header = reinterpret_cast<HeapChannelHeader*>(child_channels_ + i * kChildChannelBytes);
-    uint32_t nobody = 0;
+    uint32_t no_process = 0;
     if (header->magic != kHeapChannelMagic ||
-        !__atomic_compare_exchange_n(&header->pid, &nobody, own, false, __ATOMIC_ACQ_REL,
+        !__atomic_compare_exchange_n(&header->pid, &no_process, own, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED))
       continue;
     header->parent_pid.store(parent_pid, std::memory_order_relaxed);
@@ -193,7 +193,8 @@ bool ChannelWriter::fill(long fd, const ChannelSettings& settings) {
   while (!reserve_file(fd, kHeapChannelHeaderBytes + ring) && ring > 0)
     ring = ring > kMinRingBytes ? ring / 2 : 0;
   uint64_t bytes = kHeapChannelHeaderBytes + ring;
-  // Of memory: Assay reads only what nobody can take away from it. Files know no seals.
+  // Seals are for memory files: Assay reads only memory that cannot be taken away. Files have no
+  // seals.
   raw_syscall(SYS_fcntl, fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   HeapChannelHeader* header =
       ring > 0 ? static_cast<HeapChannelHeader*>(map_shared(static_cast<int>(fd), bytes)) : nullptr;

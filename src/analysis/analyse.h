@@ -1,10 +1,11 @@
-// analyse(): a run becomes a Report, in one pass over its samples and two over its waits.
+// analyse(): a run becomes a Report, in one pass over its samples and two over its waits (three
+// where semaphores have to be told from locks).
 //
 // In: a run::Reader. Out: Report; the same run and options give the same Report, byte for byte.
 // Threads: none of its own; may run beside another analyse() on another Reader.
 // Failures: the Reader's, unchanged; a selection that matches no thread, or that is not of threads
-// alone; a suspect that is no regular expression. Rules that are wrong are left out and named in
-// the report.
+// alone; a suspect that is no regular expression. Rules that are wrong are left out and named
+// in the JSON report; commands print them.
 #pragma once
 
 #include <functional>

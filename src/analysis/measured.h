@@ -39,7 +39,8 @@ struct Measured {
   std::vector<ProcessTime> processes;
   std::vector<ThreadTime> threads;
   std::vector<ThreadCpu> thread_cpu;                    // beside threads
-  std::array<RoleCaller, kCategoryRoles> role_callers;  // who causes which CPU time
+  std::array<RoleCaller, kCategoryRoles>
+      role_callers;  // the function that causes each part of CPU time
   OnCpuProfile on_cpu;
   OffCpuProfile off_cpu;
   WaitShapeShares wait_shapes;

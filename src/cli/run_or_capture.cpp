@@ -53,7 +53,7 @@ class TemporaryDirectory {
 
 void show_notes(const std::string& path, const run::Contents& contents, bool shows_times) {
   for (const auto& note : contents.notes) {
-    // Who asks for waits is told when there are none.
+    // A command that needs waits says itself when there are none.
     if (note.topic == "waits" || (note.topic == "times" && !shows_times)) continue;
     say(stderr, "assay: {}: {}\n", path, note.text);
     if (!note.remedy.empty()) say(stderr, "  try: {}\n", note.remedy);

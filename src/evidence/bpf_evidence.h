@@ -2,7 +2,7 @@
 //
 // In: records in time order, as Recording hands them over. Stacks come once and are referred to by
 // number from then on; one that the kernel could not walk comes as registers and bytes and is
-// walked here. Out: samples to whoever adds them, waits to OffCpu. In check mode it also compares
+// walked here. Out: samples to Recording, waits to OffCpu. In check mode it also compares
 // the kernel's walks with the Unwinder's on the same bytes. Threads: the consumer's. Failures: a
 // stack whose record was lost is marked as lost; a record that is too short is malformed.
 #pragma once
@@ -28,7 +28,7 @@ namespace assay::evidence {
 struct BpfTruth {
   uint64_t compared = 0;
   std::map<std::string, uint64_t> differences;
-  std::string first_difference;  // both stacks, for whoever looks into it
+  std::string first_difference;  // both stacks as text, for debugging
 };
 
 class BpfEvidence {

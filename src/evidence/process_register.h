@@ -2,9 +2,9 @@
 // their programs while they live.
 //
 // In: processes and threads as they appear and change, from the consumer thread. Out: the sink;
-// facts about the machine and about each program, read by whoever calls write_new_facts(), so that
-// the consumer never waits for it. Threads: put_* by one, write_* by another. Failures: what cannot
-// be read is left out.
+// facts about the machine and about each program. Facts are read in write_new_facts(), on the
+// caller's thread, so that the consumer never waits for them. Threads: put_* by one, write_* by
+// another. Failures: what cannot be read is left out.
 #pragma once
 
 #include <deque>

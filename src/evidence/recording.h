@@ -1,9 +1,11 @@
 // Recording: the consumer side of a running capture. Records in time order become samples and waits
 // in the sink.
 //
-// In: batches of the RingReader. Out: everything the run holds about threads' time. It knows the
-// target's processes and threads (Tasks), their address spaces, and builds and classifies stacks.
-// Threads: consume() and finish() by one thread; counts() from any.
+// In: batches of the RingReader. Out: samples, waits and losses in the sink; their stacks are built
+// on the way (StackBuilder), and waits get the place and the lock that they waited at (WaitSites).
+// What a wait was for is decided later, by analysis. It also keeps Tasks and AddressSpaces up to
+// date. Threads: one thread, the consumer; counts() and end_window() from any. Failures: none;
+// records that were lost or are malformed are counted as losses.
 #pragma once
 
 #include <atomic>

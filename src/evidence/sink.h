@@ -29,7 +29,7 @@ class Sink {
  public:
   virtual ~Sink() = default;
 
-  // Who was observed.
+  // The processes and threads that were observed.
   virtual void put_process(const model::Process& process) = 0;
   virtual void put_thread(const model::Thread& thread) = 0;
   virtual void add_fact(const model::Fact& fact) = 0;

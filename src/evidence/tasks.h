@@ -1,8 +1,8 @@
 // Tasks: the target's living processes and threads, as evidence/ needs to know them.
 //
-// In: the kernel's records of forks, execs, renames and exits, in time order. Out: who a thread id
-// belongs to at the time of the record being processed. Threads: one owner. Failures: an id that is
-// not the target's is nullopt.
+// In: the kernel's records of forks, execs, renames and exits, in time order. Out: the process and
+// thread that a thread id means at the time of the record being processed. Threads: one owner.
+// Failures: an id that is not the target's is nullopt.
 #pragma once
 
 #include <optional>

@@ -1,8 +1,8 @@
 // What Assay and its reader process say to one another.
 //
 // Assay asks, the reader answers; while it works on an answer the reader may ask for files, which
-// Assay opens or refuses. So at any moment exactly one side speaks. docs/security.md tells who is
-// trusted with what.
+// Assay opens or refuses. So at any moment exactly one side speaks. docs/security.md says which
+// side is trusted with what.
 #pragma once
 
 #include <cstdint>

@@ -2,8 +2,9 @@
 //
 // Gives up every privilege before it reads the first byte (os::confine), then answers questions on
 // the channel until it closes: names of addresses, and unwind tables. A hostile file can at worst
-// end this process or make it lie about that file; Assay notices the one, and the other is no more
-// than the file could have said anyway.
+// end this process, which Assay notices, or take it over and make it give wrong names and tables
+// for the modules that this reader is asked about. It cannot reach other readers, files or
+// processes.
 #pragma once
 
 namespace assay::reader {

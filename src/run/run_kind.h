@@ -1,4 +1,4 @@
-// RunKind: what a run is of, and who took it. Every other part of the program asks here.
+// RunKind: what a run contains, and which tool recorded it. The only place that decides this.
 //
 // In: a run's Contents. Out: its kind, what follows from the kind, and the unit of what an imported
 // profile counts where that is no time. Pure; never fails.

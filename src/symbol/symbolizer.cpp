@@ -82,7 +82,7 @@ class SymbolizerImpl final : public Symbolizer {
   }
 
  private:
-  // What takes longest is begun first, so that nobody waits for it alone at the end.
+  // The longest work begins first, so that all threads end at about the same time.
   void begin_with_longest(std::span<const model::Frame> frames,
                           std::vector<std::span<const uint32_t>>& groups) const {
     constexpr uint64_t kBytesPerFrame = 1000;  // what naming one address costs, in bytes read

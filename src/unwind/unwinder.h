@@ -4,8 +4,10 @@
 // In: registers, the copied part of the user stack, the kernel's frame-pointer chain, and the
 // address space at that moment, from a capture. Out: return addresses, leaf first, and how the walk
 // ended. Threads: one Unwinder belongs to one thread; tables are shared read-only between
-// Unwinders. Failures: never fails, never guesses; a rule it cannot apply ends the walk with a
-// StackEnd.
+// Unwinders. Failures: none; a rule it cannot apply ends the walk with a StackEnd. Two
+// kinds of frames are not certain, and the result says so: those found by frame pointers because
+// code has no call-frame information (`used_frame_pointers`), and outer frames taken from an
+// earlier stack of the thread because the copy was too short (`joined`).
 #pragma once
 
 #include <cstddef>
@@ -69,9 +71,9 @@ class Unwinder {
   static std::unique_ptr<Unwinder> create(const std::string& cache_dir, BuildTable build = nullptr);
   virtual ~Unwinder() = default;
 
-  // Makes the module's table ready. `pid` and `mapping` say where its file can be had now, while
-  // the process lives; called when a mapping is first seen. Cheap when the build id is known
-  // already.
+  // Makes the module's table ready, once for each module. `pid` and `mapping` say where its file
+  // can be opened while the process lives; called when a mapping is first seen. Cheap when the
+  // table is in the cache of an earlier run.
   virtual void prepare(pid_t pid, const model::Mapping& mapping, const model::Module& module) = 0;
   // The result is valid until the next call.
   virtual const UserStack& unwind(const RawStack& raw, const model::AddressSpace& space) = 0;

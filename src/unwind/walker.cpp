@@ -157,14 +157,14 @@ template <class Arch>
 RowMemo::Entry& Walker<Arch>::entry_at(uint64_t address) {
   RowMemo::Entry& entry = RowMemo::at(scratch_.memo.first(), RowMemo::offset(address));
   uint64_t key = RowMemo::key(address, code_version_);
-  // What lies before address 0 is found by nobody: a return address of 0 is then always looked at.
+  // The address before 0 is never kept: a return address of 0 is then looked up each time.
   if (entry.key != key) [[unlikely]]
     entry = {address == UINT64_MAX ? 0 : key, place(address).row.bits, 0};
   return entry;
 }
 
-// Whether a return address is a function's first byte, with nothing before it: nobody called from
-// there, the address was put on a new stack by hand (makecontext does).
+// Whether a return address is a function's first byte, with no code before it. No call can have
+// pushed it; it was written onto a new stack (makecontext does this).
 template <class Arch>
 bool Walker<Arch>::begins_here(const UserFrame& frame) {
   return frame.is_return_address && Row{entry_at(frame.pc).bits}.type() != RowType::none;
@@ -332,8 +332,8 @@ typename Walker<Arch>::Step Walker<Arch>::stop_at_zero(uint64_t address) {
   return load(address, zero) ? stop(End::complete) : Step::stop;
 }
 
-// What nobody called is where its stack begins, whatever its rules say of a caller. (A signal's
-// restorer is covered by its rules from one byte before, so it does not come here.)
+// A frame with no caller is the root, even if its rules name a caller. (A signal's restorer has
+// rules from one byte before it, so it does not come here.)
 template <class Arch>
 typename Walker<Arch>::Step Walker<Arch>::stop_at_beginning() {
   scratch_.frames[frames_ - 1].is_return_address = is_return_ = false;

@@ -45,8 +45,8 @@ class RowMemo {
   static Entry& at(Entry* first, uint32_t offset) {
     return *reinterpret_cast<Entry*>(reinterpret_cast<std::byte*>(first) + offset);
   }
-  // Code lies below 2^48, so the rotation leaves 16 bits for the version. 0 is no entry's: version
-  // 0 is nobody's.
+  // Code lies below 2^48, so the rotation leaves 16 bits for the version. No entry has key 0,
+  // because versions begin at 1.
   static uint64_t key(uint64_t address, uint32_t version) {
     return (address << 16 | address >> 48) ^ (version & 0xffff);
   }

@@ -47,7 +47,7 @@ struct Shared {
   Handler handler;
   uint16_t port = 0;
   // The two belong to the thread of run(); destructors of connections count down on any.
-  std::list<Connection*> strangers;  // who waits longest comes first
+  std::list<Connection*> strangers;  // the one that has waited longest comes first
   std::atomic<size_t> known{0};
   asio::thread_pool workers{4};
 };
@@ -131,8 +131,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     place_.reset();
   }
 
-  // A page that has asked for something else closes the connection; nobody sends a second request
-  // before the first is answered. Ended by write().
+  // A page that no longer wants the answer closes the connection. Input before the answer can only
+  // mean that, because a client sends its next request after the answer. Ended by write().
   void watch_for_close(const std::shared_ptr<std::atomic<bool>>& gone) {
     stream_.socket().async_wait(tcp::socket::wait_read,
                                 [self = shared_from_this(), gone](beast::error_code error) {

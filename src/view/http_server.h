@@ -1,11 +1,11 @@
-// HttpServer: answers HTTP/1.1 for one user of this machine, and nobody else.
+// HttpServer: answers HTTP/1.1 for one user of this machine, and refuses all others.
 //
 // Every path begins with an unguessable token; the Host header must name the address the server is
 // bound to, so that no other site's page can reach it under its own name. No file is ever opened by
 // a path from a request. Bounds: header and body size, time to send a request and to take an
 // answer, connections at once. A connection that has not shown the token is a stranger: strangers
 // have little time and few places, and a new one takes the place of the one that has waited
-// longest. So whoever opens connections and says nothing cannot keep the page's owner out. In: a
+// longest. So silent connections cannot keep the page's owner out. In: a
 // handler, called on worker threads with the target that follows the token, and told when the asker
 // closes the connection meanwhile. Out: answers with headers that let the page reach nothing but
 // this server. Threads: run() blocks; stop() may be called from any thread and from a signal
@@ -30,7 +30,7 @@ struct ServerOptions {
   std::string token;
   size_t header_limit = 16 << 10;
   size_t body_limit = 4 << 20;
-  size_t most_connections = 64;  // of who has shown the token
+  size_t most_connections = 64;  // that have shown the token
   size_t most_strangers = 64;
   std::chrono::milliseconds patience{10'000};  // for a whole request, and for a whole answer
   std::chrono::milliseconds stranger_patience{3'000};  // for a first request

@@ -20,7 +20,7 @@ struct Selection {
   TimeNs end_ns = 0;
   std::vector<bool> threads;  // by thread; empty: all
   std::vector<bool> nodes;    // by node: those with a chosen function on their path; empty: all
-  // How its rows are read: by this reader (null: the index's own), until nobody waits any more.
+  // How its rows are read: by this reader (null: the index's own), until `stop` is set.
   const run::Reader* reader = nullptr;
   const std::atomic<bool>* stop = nullptr;
 

@@ -348,7 +348,7 @@ test("hostile names are text", async ({ browser, hostile }) => {
 });
 
 test("empty, tiny and imported runs say what is missing", async ({ browser }) => {
-  for (const [kind, says] of [["empty", /Nothing/], ["tiny", /main/], ["imported", /no waits/]]) {
+  for (const [kind, says] of [["empty", /This run is empty|No thread time/], ["tiny", /main/], ["imported", /no waits/]]) {
     const path = join(scratch, `${kind}.assay`);
     run(makeRun, kind, path);
     const served = await serve(path);
@@ -382,7 +382,7 @@ test("heap: another tool's profile opens on its heap, without a word of time", a
   const words = await page.eval("document.body.innerText");
   assert.match(words, /main\.keep/);
   assert.match(words, /5\.29 MB live when the profile was taken, 235 MB allocated/);
-  assert.match(words, /lifetimes and leaks are not known/);
+  assert.match(words, /lifetimes and leaks are unknown/);
   assert.doesNotMatch(words, /growth\/s|median life|peak \d/);
   await page.screenshot(join(out, "imported-heap.png"));
   assert.deepEqual(page.errors, []);
@@ -408,7 +408,7 @@ test("heap: a run of allocations alone opens on them and says what it lacks", as
     const words = await page.eval("document.body.innerText");
     assert.match(words, /server::Cache::insert/);
     assert.match(words, /live [\d.]+ MB/);
-    assert.match(words, /allocations only/i, "says that there is no time in it");
+    assert.match(words, /only allocations/i, "says that there is no time in it");
     assert.doesNotMatch(words, /under-?loaded|0 samples at|no thread was/i);
     // Bytes, not time, under the mouse and in the tree that is read aloud.
     const box = await page.box("#panel canvas.flame-canvas");
@@ -420,7 +420,7 @@ test("heap: a run of allocations alone opens on them and says what it lacks", as
     assert.equal(await note(page), live, "the figures are of both");
     await page.eval(`document.querySelector("#export").open = true`);
     const offered = await page.eval(`document.querySelector("#export").innerText`);
-    assert.match(offered, address === served.url ? /pprof[\s\S]*gperftools/ : /^((?!pprof)[\s\S])*$/, "exports of the heap, where there is who writes them");
+    assert.match(offered, address === served.url ? /pprof[\s\S]*gperftools/ : /^((?!pprof)[\s\S])*$/, "exports of the heap, where a server can write them");
     await page.eval(`document.querySelector("#export").open = false`);
     for (const key of ["1", "2", "5", "="]) {
       await page.key(key);

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <vector>
 
-#include "capture/heap/fake_heap_writer.h"
 #include "capture/heap/heap_channel.h"
+#include "capture/heap/testing/fake_heap_writer.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace {

@@ -5,24 +5,24 @@ import { kTabs, type Store } from "./state.ts";
 import { toggleTheme } from "./theme.ts";
 
 export const kKeys: [keys: string, meaning: string][] = [
-  ["1 … 9, =, -", "the tabs: flame, time order, top, locks, waits, categories, findings, source, counters; = is the heap, - the difference"],
+  ["1 … 9, =, -", "open a tab: flame, time order, top, locks, waits, categories, findings, source, counters; = heap, - difference"],
   ["/", "search; Enter keeps it, Escape clears it. /text/ is a regular expression"],
-  ["n, N", "the next, the previous frame that the search found"],
-  ["o", "on-CPU, off-CPU, wall time"],
-  ["v", "invert: leaves first"],
-  ["r", "recursion collapsed"],
-  ["m", "merged, or by thread"],
-  ["a", "the flame graph as a tree of text"],
-  ["arrows", "in the flame graph: to caller, callee, neighbour; in the time panel: move the range (shift: its end)"],
+  ["n, N", "next or previous frame that matches the search"],
+  ["o", "switch between on-CPU, off-CPU and wall time"],
+  ["v", "invert: start from the leaf functions"],
+  ["r", "collapse recursion"],
+  ["m", "merge threads, or show each thread"],
+  ["a", "show the flame graph as a text tree"],
+  ["arrows", "flame graph: go to caller, callee, neighbour; time panel: move the range (Shift: move its end)"],
   ["space", "zoom to the selected frame"],
-  ["Enter", "callers and callees of the selected function"],
+  ["Enter", "show callers and callees of the selected function"],
   ["c", "copy the selected stack"],
   ["0", "reset zoom, range, threads and search"],
-  ["h", "what the heat map counts"],
+  ["h", "change what the heat map counts"],
   ["x", "export"],
-  ["l", "fold the time panel away"],
-  ["t", "light or dark"],
-  ["?", "this list"],
+  ["l", "hide or show the time panel"],
+  ["t", "switch between light and dark"],
+  ["?", "show this list"],
 ];
 
 // Sent to the flame graph; its detail is 1 or −1.

@@ -1,5 +1,5 @@
-// AccountedRun: a run whose time has owners. Every wait has a kind, waits for work are told from
-// waits at work, and every call path has a category.
+// AccountedRun: a run whose time is accounted for. Every wait has a kind and is either idle (a wait
+// for work) or part of the work, and every call path has a category.
 //
 // Reader, call tree, wait kinds, rules and idle are put together here and nowhere else; report,
 // page, exports and comparisons all start from it. In: a run::Reader and rules; both must outlive
@@ -9,9 +9,6 @@
 // Threads: settle() on one; after it nothing changes, and any thread may ask, each with a reader of
 // its own (Reader::twin()). Without idle (AccountOptions) one thread at a time.
 // Failures: the reader's. Rows of threads that the run does not list are counted and left out.
-//
-// Units of work (requests) will belong here too: found by settle() from the same rows, and handed
-// out beside samples and waits, so that a request's parts have the owners that thread time has.
 #pragma once
 
 #include <functional>

@@ -358,7 +358,7 @@ Result<HeapSummary> Summariser::summarise(size_t most_sites) {
   if (allocated_.bytes > 0) out_.mean_rate_bytes = rate_weight_ / allocated_.bytes;
   double whole = 0;
   for (const auto& [stack, sums] : stacks_) {
-    // Who holds most is shown, else who allocates most.
+    // The stack that holds most is shown; if none holds any, the one that allocates most.
     std::pair weight(sums.held, sums.allocated.bytes);
     SiteSums& site = sites_[sums.site];
     if (weight > site.heaviest_weight) {

@@ -27,7 +27,7 @@ struct HeapAmount {
   uint64_t samples = 0;                       // or sums, of an imported profile
 };
 
-// One line of the program that allocates, whoever called it.
+// One source line that allocates, with all its callers together.
 struct HeapSite {
   std::string function;
   std::string module;

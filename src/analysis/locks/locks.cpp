@@ -112,7 +112,7 @@ void LockBuilder::add(const model::Wait& wait, BlockKind kind, const PlacedWait&
   lock.durations.add(placed.blocked_ns);
   lock.intervals.emplace_back(placed.begin_ns, placed.begin_ns + placed.blocked_ns);
   ++lock.waiters[wait.thread.value];
-  // Who held it is known only sometimes; who let it go held it last.
+  // The owner is known only sometimes. The thread that woke the waiter held the lock last.
   model::ThreadId holder = wait.owner != model::Wait::kNoOwner ? wait.owner : wait.waker;
   if (holder != model::Wait::kNoWaker) {
     PathIndex where = judge_.trimmed(tree_.path_of(wait.waker_stack));

@@ -1,4 +1,4 @@
-// Locks: what was waited for at each futex, who waited and who was waited for.
+// Locks: for each futex, how long threads waited, which threads waited, and which held the lock.
 //
 // A lock is one futex address of one process, named by its data symbol, where it has one, and by
 // the call site that waits for it (the first frame that is neither the C nor the C++ library's).
@@ -32,7 +32,7 @@ struct LockWaiter {
 };
 
 struct LockHolder {
-  std::string thread;    // who let it go, or owned it
+  std::string thread;    // the thread that released or owned it
   std::string function;  // where, when its stack is known
   uint64_t waits = 0;
 };

@@ -1,7 +1,8 @@
 // Which frames at the top of an allocation's stack are the allocating machinery itself.
 //
-// malloc and its kin, operator new, the insides of jemalloc's and tcmalloc's libraries, and the containers and strings of the standard library that
-// call them: what a person asks is which line of the program wanted the memory. Pure; never fails.
+// malloc and its kin, operator new, functions inside the libraries of jemalloc and tcmalloc, and
+// the containers and strings of the standard library that call them. They are skipped, because a
+// user wants to know which line of the program asked for the memory. Pure; never fails.
 #pragma once
 
 #include <cstddef>

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "analysis/profile/module_name.h"
+#include "model/code/code_origin.h"
 #include "run/run_kind.h"
 
 namespace assay::analysis {
@@ -63,8 +63,7 @@ void Categories::place(const CallTree& tree, const StackFeatures& features,
   for (FunctionIndex f = 0; f < tree.functions().size(); ++f) {
     const Function& function = tree.functions()[f];
     // Imported files seldom say which program ran: what is no library is taken for it.
-    bool taken =
-        imported && !is_library_file(function.module) && !is_generated_code(function.module);
+    bool taken = imported && model::code_origin(function.module) == model::CodeOrigin::program;
     application_[f] =
         function.kind == CodeKind::user && (programs.contains(function.module) || taken);
   }

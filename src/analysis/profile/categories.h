@@ -1,4 +1,5 @@
-// Categories: who owns each call path in each breakdown; every sample has exactly one owner.
+// Categories: which category each call path belongs to, in each breakdown; a sample has exactly
+// one.
 //
 // In the breakdown "subsystem" the innermost frame that a rule knows owns a path; code that no rule
 // knows is the application's (in the program's own file), another library's, or the kernel's part

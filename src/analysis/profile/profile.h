@@ -63,7 +63,7 @@ struct WaitSummary {
   int64_t p99_ns = 0;
   int64_t max_ns = 0;
   uint64_t cut = 0;              // waits seen only in part: they lasted at least as long as counted
-  std::vector<PoolShare> pools;  // who waited, longest first
+  std::vector<PoolShare> pools;  // pools whose threads waited, longest first
   bool idle = false;             // waited for work
 };
 

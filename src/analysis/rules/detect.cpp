@@ -243,7 +243,8 @@ class Detection {
     return false;
   }
 
-  // The program's own functions with the library code that they call and nobody else explains.
+  // The program's own functions, with the library code that they call and that no other rule
+  // explains.
   void by_hottest(const DetectorRule& rule, std::vector<Diagnosis>& out) {
     std::map<FunctionIndex, Matches> by_function;
     for (const PathWeight& weight : in_.cpu) {

@@ -233,14 +233,12 @@ bool read_measure(RuleTable& rule, DetectorRule& out) {
 }
 
 void read_detector(RuleTable rule, std::string_view file, RuleSet& set) {
-  rule.only(std::array<std::string_view, 22>{
-      "id",      "group",           "title",   "cause",   "because",       "recommendation",
-      "measure", "functions",       "modules", "under",   "under_modules", "leaf_only",
-      "waits",   "share",           "when",    "fact",    "shape",         "withholds",
-      "example", "counter_example", "note",    "explains"});
+  rule.only(std::array<std::string_view, 21>{
+      "id",      "title", "cause",         "because",   "recommendation",  "measure", "functions",
+      "modules", "under", "under_modules", "leaf_only", "waits",           "share",   "when",
+      "fact",    "shape", "withholds",     "example",   "counter_example", "note",    "explains"});
   DetectorRule out;
   out.id = rule.needed("id");
-  out.group = rule.text("group");
   out.title = rule.needed("title");
   rule.needed("cause");
   out.cause =

@@ -69,7 +69,6 @@ struct FactCondition {
 struct DetectorRule {
   enum class Measure : uint8_t { cpu, wait, fact, metric, hottest, lock };
   std::string id;
-  std::string group;
   std::string title;
   Cause cause = Cause::on_cpu;
   std::string because;

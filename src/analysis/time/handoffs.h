@@ -1,9 +1,9 @@
 // Handoffs: follows a wait for another thread to what that thread was waiting for.
 //
-// A request that waits on a condition waits for whoever signals it. Where wake-ups were seen, the
-// time is given to the kind of wait that fills most of the signaller's pool's time; a signaller
-// that runs most of the time is work, and nothing is given. In: placed waits with their wakers;
-// then each pool's time by kind, idle included. Out: HandedOver. Failures: none.
+// A request that waits on a condition waits for the thread that signals it. Where wake-ups were
+// seen, the time is given to the kind of wait that fills most of the signaller's pool's time; a
+// signaller that runs most of the time is work, and nothing is given. In: placed waits with their
+// wakers; then each pool's time by kind, idle included. Out: HandedOver. Failures: none.
 #pragma once
 
 #include <array>

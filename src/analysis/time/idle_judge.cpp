@@ -22,7 +22,7 @@ constexpr uint64_t kEnoughSamples = 20;
 constexpr double kDominates = 0.9;
 // Waits below this share of a pool's say nothing of where its loop is.
 constexpr double kNotable = 0.001;
-// An answer that takes this long is none: nobody asked.
+// A wait this long for an answer is no wait for an answer: no request was sent.
 constexpr int64_t kKeptAliveNs = kNsPerSecond;
 constexpr double kServingShare = 0.03;  // of the target's CPU time
 // Of the CPU time of the busiest process of the same pool.
@@ -34,7 +34,7 @@ bool starts_any(std::string_view name, std::span<const std::string_view> prefixe
 }
 
 // Libraries that wait on behalf of their callers.
-bool is_library(const Function& function) {
+bool waits_for_callers(const Function& function) {
   static constexpr std::string_view kModules[]{"libc.so",      "libc-",   "libpthread", "ld-",
                                                "libstdc++.so", "libc++",  "ld-musl",    "[vdso]",
                                                "libm.so",      "libgcc_s"};
@@ -127,7 +127,7 @@ void IdleJudge::trim() {
   const auto& paths = tree_.paths();
   std::vector<uint8_t> library(tree_.functions().size()), waits(tree_.functions().size());
   for (size_t f = 0; f < library.size(); ++f) {
-    library[f] = is_library(tree_.functions()[f]);
+    library[f] = waits_for_callers(tree_.functions()[f]);
     waits[f] = is_waiting_call(tree_.functions()[f]);
   }
   trimmed_.resize(paths.size());
@@ -322,8 +322,8 @@ bool IdleJudge::idle(const model::Wait& wait, BlockKind kind) const {
   Known known = by_rules(path, kind);
   if (known != Known::unsure) return known == Known::idle;
   if (!is_candidate(wait, kind)) return false;
-  // Who waits for what comes in waits for work; who waits for what it asked another server for does
-  // not, save on a connection that is merely kept.
+  // A thread that waits on an accepted connection waits for work. A thread that waits for the
+  // answer of another server does not, except on a connection that is only kept open.
   if (kind == BlockKind::network_receive) {
     if (wait.fd_kind == model::FdKind::socket_accepted) return true;
     bool asked_outside = wait.fd_kind == model::FdKind::socket_connected &&

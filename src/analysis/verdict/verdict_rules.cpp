@@ -151,7 +151,7 @@ std::string part_text(const CpuShares& shares, const CpuPart* part) {
   return fmt::format("{} of it {}", percent(shares.*part->share), part->text);
 }
 
-// Who is behind the CPU time of a part: the function to look at first.
+// The function that causes most of the CPU time of a part: the one to look at first.
 std::string caller_text(const Basis& basis, const CpuPart* part) {
   if (!part) return "";
   const RoleCaller& by = basis.run.role_callers[static_cast<size_t>(part->role)];
@@ -364,8 +364,8 @@ MaybeClaim scheduler(const Basis& basis) {
   if (of(v.runqueue) <= best_other_explanation(v)) return {};
   if (keeps_up(basis)) return {};
   double strangers = std::max(0.0, of(v.other_cpus) - of(v.generator_cpus));
-  // A generator that nobody measured looks like a stranger, but it uses about as much as the
-  // target.
+  // A load generator that was not measured counts as a stranger. It uses about as much CPU as the
+  // target, so strangers must use more than that.
   double least = basis.run.workload.generator_cpus ? 0.5 : 1.5;
   bool neighbour = of(v.host_busy) >= kHostSaturated && strangers >= 0.25 * of(v.host_cpus, 1) &&
                    strangers >= least * of(v.cpus_used);

@@ -15,7 +15,6 @@ Result<std::unique_ptr<BpfPrograms>> BpfPrograms::load(const BpfOptions&) {
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
@@ -32,13 +31,11 @@ Result<std::unique_ptr<BpfPrograms>> BpfPrograms::load(const BpfOptions&) {
 #include "capture/bpf/assay.skel.h"
 #include "capture/bpf/bpf_ring.h"
 #include "capture/bpf/load_log.h"
+#include "capture/bpf/record_batch.h"
 #include "os/events/perf_event.h"
 
 namespace assay::capture {
 namespace {
-
-constexpr size_t kSmallestRing = 256 * 1024;
-constexpr size_t kLargestRing = 8u << 20;
 
 // libbpf's messages about the current load, for the error message.
 thread_local LoadLog load_log;
@@ -58,12 +55,7 @@ int keep_words(libbpf_print_level level, const char* format, va_list arguments) 
 }
 
 Error explain(const char* what, int code) {
-  std::string text = fmt::format("{}: {}", what, std::strerror(code));
-  if (std::string reason = load_log.reason(); !reason.empty()) text += fmt::format(" ({})", reason);
-  std::string remedy;
-  if (code == EPERM || (code == EACCES && load_log.verifier_log().empty()))
-    remedy = "run as root, or with CAP_BPF and CAP_PERFMON";
-  return {text, remedy, code, load_log.verifier_log()};
+  return load_error(what, code, load_log);
 }
 
 bool parse_switch_arguments() {
@@ -144,7 +136,6 @@ class LoadedPrograms final : public BpfPrograms {
     void operator()(assay_bpf* skeleton) const { assay_bpf__destroy(skeleton); }
   };
   struct Ring {
-    int cpu = 0;
     UniqueFd fd;
     std::unique_ptr<BpfRing> ring;
   };
@@ -153,7 +144,6 @@ class LoadedPrograms final : public BpfPrograms {
   void next_generation() { std::atomic_ref(skeleton_->data->generation).fetch_add(1); }
   Result<void> create_rings();
   Result<void> attach_samples(const perf_event_attr& on_cpu);
-  void take(int cpu, std::span<const std::byte> record, Pressure pressure, Batch& batch);
 
   BpfOptions options_;
   std::unique_ptr<assay_bpf, CloseSkeleton> skeleton_;
@@ -192,8 +182,7 @@ Result<void> LoadedPrograms::open() {
   int possible = libbpf_num_possible_cpus();
   if (possible < 1) return fail("the number of CPUs is not known");
   bpf_map__set_max_entries(skeleton_->maps.rings, static_cast<uint32_t>(possible));
-  size_t share = options_.ring_budget_bytes / std::max<size_t>(1, options_.cpus.size());
-  ring_bytes_ = std::bit_floor(std::clamp(share, kSmallestRing, kLargestRing));
+  ring_bytes_ = ring_bytes_of(options_.ring_budget_bytes, options_.cpus.size());
   if (int code = assay_bpf__load(skeleton_.get()); code != 0)
     return std::unexpected(explain("the kernel does not take the BPF programs", -code));
   auto ranges =
@@ -208,7 +197,7 @@ Result<void> LoadedPrograms::create_rings() {
     int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "assay_ring", 0, 0,
                             static_cast<uint32_t>(ring_bytes_), nullptr);
     if (fd < 0) return std::unexpected(explain("no memory for a BPF ring buffer", -fd));
-    Ring ring{cpu, UniqueFd(fd), nullptr};
+    Ring ring{UniqueFd(fd), nullptr};
     auto mapped = BpfRing::map(fd, ring_bytes_);
     if (!mapped) return std::unexpected(mapped.error());
     ring.ring = std::move(*mapped);
@@ -343,32 +332,12 @@ std::vector<bpf::thread_registers> LoadedPrograms::thread_registers() {
 void LoadedPrograms::drain(Pressure pressure, Batch& batch) {
   for (Ring& ring : rings_) {
     bool sane = ring.ring->drain(
-        [&](std::span<const std::byte> record) { take(ring.cpu, record, pressure, batch); });
+        [&](std::span<const std::byte> record) { take_record(record, pressure, batch); });
     if (!sane) ++batch.malformed;
   }
   uint64_t lost = counter(bpf::kCountRingFull);
   if (lost > told_lost_) batch.ring_losses.push_back({-1, false, lost - told_lost_});
   told_lost_ = lost;
-}
-
-void LoadedPrograms::take(int, std::span<const std::byte> record, Pressure pressure, Batch& batch) {
-  bpf::head head;
-  if (record.size() < sizeof head) {
-    ++batch.malformed;
-    return;
-  }
-  std::memcpy(&head, record.data(), sizeof head);
-  bool is_raw = head.type == bpf::kRecordRaw;
-  if ((pressure == Pressure::drop_samples && head.type == bpf::kRecordSample) ||
-      (pressure != Pressure::none && is_raw)) {
-    is_raw ? ++batch.cut_stacks : ++batch.dropped_samples;
-    return;
-  }
-  auto offset = static_cast<uint32_t>(batch.bytes.size());
-  batch.bytes.insert(batch.bytes.end(), record.begin(), record.end());
-  batch.bytes.resize((batch.bytes.size() + 7) & ~size_t{7});
-  batch.entries.push_back(
-      {static_cast<TimeNs>(head.time), offset, static_cast<uint32_t>(record.size())});
 }
 
 }  // namespace

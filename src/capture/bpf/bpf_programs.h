@@ -3,8 +3,8 @@
 // It holds everything by file descriptor and pins nothing, so all of it ends with this process. In:
 // which processes to watch, with the ranges of RangeLists and the tables of TablePool. Out: records
 // in rings, one per CPU, as a BatchSource; counters. Threads: one owner; drain() by the reader's
-// thread. Failures: an Error in words with its remedy when the kernel, the rights or this build do
-// not allow it; null when there is no memory for tables.
+// thread. Failures: load() and attach() give an Error with its remedy when the kernel, the rights
+// or this build do not allow it; new_chunk() is null when there is no memory for tables.
 #pragma once
 
 #include <array>
@@ -50,7 +50,8 @@ class BpfPrograms : public BatchSource {
   virtual std::span<bpf::range> ranges() = 0;
   virtual uint32_t* new_chunk(uint32_t number) = 0;
   virtual BpfCounters counters() const = 0;
-  // The waits that are open now.
+  // The waits that are open now. Threads of watched processes whose start was not seen are followed
+  // from this call on.
   virtual std::vector<bpf::wait_record> open_waits() = 0;
   // The user registers of the target's threads; exact for blocked threads.
   virtual std::vector<bpf::thread_registers> thread_registers() = 0;

@@ -1,5 +1,8 @@
 #include "capture/bpf/load_log.h"
 
+#include <cerrno>
+#include <cstring>
+
 #include <fmt/format.h>
 
 namespace assay::capture {
@@ -60,6 +63,15 @@ std::string LoadLog::reason() const {
   std::string_view complaint = complaint_in(log_);
   if (complaint.empty()) return first_words_;
   return program_.empty() ? std::string(complaint) : fmt::format("{}: {}", program_, complaint);
+}
+
+Error load_error(std::string_view what, int code, const LoadLog& log) {
+  std::string text = fmt::format("{}: {}", what, std::strerror(code));
+  if (std::string reason = log.reason(); !reason.empty()) text += fmt::format(" ({})", reason);
+  std::string remedy;
+  if (code == EPERM || (code == EACCES && log.verifier_log().empty()))
+    remedy = "run as root, or with CAP_BPF and CAP_PERFMON";
+  return {text, remedy, code, log.verifier_log()};
 }
 
 }  // namespace assay::capture

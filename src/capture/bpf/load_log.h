@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
+
 namespace assay::capture {
 
 class LoadLog {
@@ -25,5 +27,9 @@ class LoadLog {
   std::string program_;
   std::string log_;
 };
+
+// What failed, the kernel's error, and the log's reason; the verifier's log as detail. The remedy
+// is given where it is certain: rights are missing. (EACCES with a log is the verifier's refusal.)
+Error load_error(std::string_view what, int code, const LoadLog& log);
 
 }  // namespace assay::capture

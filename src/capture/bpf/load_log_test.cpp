@@ -1,5 +1,7 @@
 #include "capture/bpf/load_log.h"
 
+#include <cerrno>
+
 #include <gtest/gtest.h>
 
 namespace assay::capture {
@@ -41,6 +43,40 @@ TEST(LoadLog, KeepsTheEndOfALongLog) {
   log.add(text);
   EXPECT_LE(log.verifier_log().size(), 256u * 1024);
   EXPECT_EQ(log.reason(), "x: the cause");
+}
+
+TEST(LoadError, SaysWhatIsMissingWhereItIsRights) {
+  LoadLog log;
+  log.add("libbpf: failed to load: Operation not permitted\n");
+  Error rights = load_error("the programs cannot be loaded", EPERM, log);
+  EXPECT_EQ(rights.what,
+            "the programs cannot be loaded: Operation not permitted (libbpf: failed to load: "
+            "Operation not permitted)");
+  EXPECT_EQ(rights.remedy, "run as root, or with CAP_BPF and CAP_PERFMON");
+  EXPECT_EQ(rights.code, EPERM);
+  EXPECT_EQ(load_error("x", EACCES, LoadLog()).remedy, rights.remedy);
+  EXPECT_EQ(load_error("x", ENOMEM, LoadLog()).remedy, "");
+}
+
+TEST(LoadError, ARefusalOfTheVerifierComesWithItsLogAndNoRemedy) {
+  LoadLog log;
+  log.add(kRefusal);
+  Error refused = load_error("the kernel does not take the programs", EACCES, log);
+  EXPECT_NE(refused.what.find("(on_waking: math between ctx pointer"), std::string::npos);
+  EXPECT_EQ(refused.remedy, "") << "root would not help";
+  EXPECT_EQ(refused.detail, log.verifier_log());
+}
+
+// libbpf tries again with more verbose logs: the first refusal is the cause.
+TEST(LoadLog, TheFirstRefusalIsKept) {
+  LoadLog log;
+  log.add(kRefusal);
+  log.add("libbpf: prog 'other': -- BEGIN PROG LOAD LOG --\nlater\n-- END PROG LOAD LOG --\n");
+  EXPECT_TRUE(log.reason().starts_with("on_waking: "));
+  LoadLog without_name;
+  without_name.add(
+      "-- BEGIN PROG LOAD LOG --\nfirst\nprocessed 9 insns\n\n-- END PROG LOAD LOG --\n");
+  EXPECT_EQ(without_name.reason(), "first");
 }
 
 TEST(LoadLog, NothingSaidIsNoReason) {

@@ -3,7 +3,9 @@
 //
 // In: a process's ranges, sorted. Out: the word by which the programs find them (shared.h,
 // process). A list without users is kept for a while before its place is reused: a program on
-// another CPU may still be reading it. Threads: one owner. Failures: 0 when there is no room.
+// another CPU may still be reading it. Threads: one owner. Failures: 0 when there is no room;
+// ranges beyond kMostRangesOfOne of a process are left out, and stacks through them are walked by
+// the reader.
 #pragma once
 
 #include <cstdint>

@@ -75,12 +75,12 @@ void send_result(int socket, const Result<GuardedResult>& result) {
     int fd = result->memory.get();
     std::memcpy(CMSG_DATA(rights), &fd, sizeof fd);
   }
-  // Nobody there any more: then nobody needs to know.
+  // It fails when Assay is gone: then there is no reader.
   (void)::sendmsg(socket, &header, MSG_NOSIGNAL);
 }
 
-// False: the guard has not finished for so long that only a target that somebody stopped in the
-// middle can be the reason. It finishes when the target goes on.
+// False: the guard has not finished within kPatienceNs. The only reason can be that the target was
+// stopped in the middle; the guard finishes when the target continues.
 bool wait_for_result(int socket) {
   TimeNs deadline = monotonic_ns() + kPatienceNs;
   for (TimeNs left = kPatienceNs; left > 0; left = deadline - monotonic_ns()) {
@@ -156,7 +156,7 @@ void stand_apart(int socket) {
   for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGCHLD})
     ::signal(signal, signal == SIGCHLD ? SIG_DFL : SIG_IGN);
   int nowhere = ::open("/dev/null", O_RDWR);
-  // Never closed: a descriptor of the target's memory must not become somebody's standard error.
+  // Never closed: otherwise the target's memory could get the number of standard error.
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nowhere, fd);
   constexpr unsigned kFirst = STDERR_FILENO + 1;
   auto kept = static_cast<unsigned>(socket);

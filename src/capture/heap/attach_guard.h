@@ -1,9 +1,9 @@
 // run_guarded(): work on a target that must be finished or undone, whatever becomes of Assay.
 //
-// A thread that makes a call for us is put back by who traces it. So the one who traces is a
-// process of its own, in a session of its own and under another name (also for pkill -f): SIGKILL,
-// Ctrl-C or a crash of Assay does not reach it. It notices that Assay is gone, begins nothing new,
-// puts everything back and ends. SIGKILL of the guard itself, by its process id or with its control
+// A thread that makes a call for us is put back by its tracer. So the tracer is a process of its
+// own, the guard, in its own session and under another name (also for pkill -f): SIGKILL, Ctrl-C or
+// a crash of Assay does not reach it. When Assay is gone, the guard begins nothing new, puts
+// everything back and ends. SIGKILL of the guard itself, by its process id or with its control
 // group, leaves a thread that puts itself back (way_back.h). In: the work; out: what it found, and
 // a descriptor if it opened one. The work runs on the only thread of a forked copy of Assay: it may
 // use what it can see, and changes nothing here. Threads: safe everywhere. Failures: the work's own
@@ -31,7 +31,7 @@ struct GuardedResult {
   UniqueFd memory;  // invalid: none
 };
 
-// True once Assay is gone: nobody waits for the work any more.
+// True once Assay is gone, and no process waits for the result.
 using IsAbandoned = std::function<bool()>;
 
 Result<GuardedResult> run_guarded(

@@ -1,10 +1,10 @@
 // EntryWatch: stops threads of a target at an address, and leaves no trace in its code.
 //
-// The processor's own breakpoints, by perf events that belong to us: they are gone with us,
-// whatever ends us. A thread that comes to the address is sent a signal at once, before the
-// instruction there: its tracer sees it stop. The signal must be one that ends nobody: should the
-// tracer be gone, it is nothing. Threads: one owner. Failures: threads cannot be watched where the
-// kernel has no such breakpoint to give, or we no permission.
+// It uses the processor's breakpoints, by perf events of this process: they end with it, however it
+// ends. A thread that reaches the address gets a signal before it executes the instruction there,
+// and its tracer sees it stop. The signal must be one that programs ignore by default, because the
+// tracer may be gone by then. Threads: one owner. Failures: a thread cannot be watched when the
+// kernel has no free breakpoint, or does not permit it.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class EntryWatch {
   EntryWatch(uint64_t address, int signal) : address_(address), signal_(signal) {}
 
   Result<void> add(pid_t tid);
-  void end() { events_.clear(); }  // who comes to the address now is not stopped
+  void end() { events_.clear(); }  // from now on no thread is stopped
 
  private:
   uint64_t address_;

@@ -28,7 +28,7 @@ constexpr size_t kMostAtOnce = 200'000;
 // so.
 constexpr uint64_t kMostBytes = uint64_t{1} << 47, kMostRate = uint64_t{1} << 40;
 constexpr uint32_t kMostTid = 1 << 22;
-constexpr TimeNs kAheadNs = kNsPerSecond;  // of us: who writes looks at the clock before
+constexpr TimeNs kAheadNs = kNsPerSecond;  // a record may be this much newer than our clock
 
 std::atomic_ref<uint32_t> atomic_u32(std::byte* at) {
   return std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(at));
@@ -66,7 +66,7 @@ uint64_t HeapRing::pending_bytes() const {
 size_t HeapRing::drain(size_t most, const std::function<void(const HeapRecord&)>& visit) {
   uint64_t head = header_->head.load(std::memory_order_acquire);
   if (head - tail_ > ring_bytes_ || head % 8 != 0) {
-    // Somebody wrote over the header: begin anew where it says it is now.
+    // The target overwrote the header: continue at the position that it says now.
     ++damaged_;
     skip_to(head & ~uint64_t{7});
     return 0;

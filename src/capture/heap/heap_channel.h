@@ -4,10 +4,10 @@
 // records whose every number was checked on a private copy. A channel in a memory file is sealed,
 // so that the target cannot shrink it under us; of one that a launched program made in a file the
 // size is looked at before every round, and pages that vanish all the same are replaced
-// (target_memory.h). A ring that nobody empties tells the sampler to stop. A channel that we make
-// has more behind it, for children that the target forks: what they wrote can be read when they are
-// gone. Who they say they are is for kinship.h to check. Threads: one reader.
-// Failures: creating it may fail; damaged contents are skipped and counted.
+// (target_memory.h). When the channel is closed here, the sampler is told to stop. A channel that
+// we make is followed by smaller ones for children that the target forks: their records can be read
+// even after the child has ended. The process ids that children claim are checked by kinship.h.
+// Threads: one reader. Failures: creating it may fail; damaged contents are skipped and counted.
 #pragma once
 
 #include <cstddef>

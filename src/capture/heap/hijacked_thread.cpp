@@ -113,13 +113,14 @@ void HijackedThread::plan_to_hurry() {
     saved_.scheduling = now;
 }
 
-// It is held until it has made its calls: it goes before others of its program. Needs privilege.
-// Only once it has its frame, by which it becomes what it was if nobody is left to see to it.
+// The thread is held until it has made its calls, so it gets the best priority meanwhile. Needs
+// privilege. Only after its frame is written: if the tracer is killed, the frame puts the priority
+// back.
 void HijackedThread::hurry() {
   if (hurries_ || !saved_.scheduling) return;
   Scheduling urgent = *saved_.scheduling;
   urgent.nice = kMostUrgent;
-  urgent.slice_ns = kShortestSliceNs;  // who asks for little at a time comes sooner (Linux 6.12)
+  urgent.slice_ns = kShortestSliceNs;  // a shorter slice is scheduled sooner (Linux 6.12)
   hurries_ = write_scheduling(tid_, urgent);
 }
 

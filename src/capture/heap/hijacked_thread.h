@@ -38,7 +38,7 @@ class HijackedThread {
         signal_(signal),
         may_hurry_(may_hurry) {}
 
-  // Whether a stopped thread makes a call for a tracer that was killed: nobody else may take it.
+  // Whether a stopped thread still makes a call for a tracer that was killed: it must not be taken.
   static bool is_on_its_way_back(pid_t tid);
   // `rewind_to`: where the thread is to go on when a breakpoint stopped it; 0: where it stands.
   Result<void> take(uint64_t rewind_to);

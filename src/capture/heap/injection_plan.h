@@ -28,7 +28,7 @@ struct InjectionPlan {
   uint64_t dlopen = 0;
   uint64_t dlerror = 0;       // 0: not found
   uint64_t landing = 0;       // unused bytes in a page of code, for way_back.h
-  int quiet_signal = 0;       // one that ends nobody, and that no handler is there for
+  int quiet_signal = 0;       // ignored by default, and the program has no handler for it
   uint64_t library_base = 0;  // of a sampler that is mapped already; 0: none
   bool is_filtered = false;   // by seccomp: its filters must be asked before anything is called
   std::string allocator;      // path of the module that malloc is in
@@ -46,14 +46,14 @@ Result<SamplerFunctions> read_mapped_functions(const os::ProcFs& proc, pid_t pid
 // Of a call that a seccomp filter of the process stands against.
 Error forbidden_by_seccomp(pid_t pid, const std::string& why);
 
-// An Error when another process has the pid by now. For who holds the process: then it cannot
-// change.
+// An Error when another process has the pid by now. To be called while a thread of the process is
+// held, because then the pid cannot pass to another process.
 Result<void> check_same_process(const os::ProcFs& proc, const InjectionPlan& plan);
 
-// An Error when nothing in the process would run, since somebody has stopped it.
+// An Error when the process is stopped (by SIGSTOP or a debugger), so that no thread of it runs.
 Result<void> check_running(const os::ProcFs& proc, pid_t pid);
 
-// `start_ticks`: of the process that is meant; 0: whoever has the pid now.
+// `start_ticks`: start time of the process that is meant; 0: the process that has the pid now.
 Result<InjectionPlan> plan_injection(const os::ProcFs& proc, pid_t pid, uint64_t start_ticks = 0);
 
 // Where a sampler is mapped in the process; 0: nowhere.

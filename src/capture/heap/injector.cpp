@@ -60,7 +60,7 @@ Result<void> write_all(int fd, const std::string& bytes) {
   return {};
 }
 
-// The library's bytes, in a file of just that size that nobody changes any more.
+// Writes the library's bytes into the file and seals it: neither its size nor its bytes can change.
 Result<void> fill_sealed(int fd, const std::string& bytes) {
   constexpr int kSize = F_SEAL_SHRINK | F_SEAL_GROW, kRest = F_SEAL_WRITE | F_SEAL_SEAL;
   if (::ftruncate(fd, static_cast<off_t>(bytes.size())) != 0 ||
@@ -228,8 +228,8 @@ Result<Injected> inject_once(const os::ProcFs& proc, pid_t pid, const InjectOpti
 
 }  // namespace
 
-// The guard of an Assay that was killed may have finished its work meanwhile: then a sampler is in
-// the target that nobody reads, and gives way a moment later.
+// An Assay that was killed may have left a sampler in the target, because its guard finished the
+// work. Such a sampler has no reader and stops a moment later, so attaching is tried again.
 Result<Injected> inject_sampler(pid_t pid, const InjectOptions& options) {
   os::ProcFs proc;
   TimeNs deadline = monotonic_ns() + kAbandonedNs;

@@ -1,12 +1,12 @@
 // Injector: brings the heap sampler into a running process and out of its way again.
 //
-// One thread of the target makes the calls: one that waits in a system call that can be taken up
-// again, or else the first that comes to malloc's entry, where it holds no lock of the allocator.
-// Nobody else is stopped. The library is handed over as a memfd, so that it need not be visible in
-// the target's file system. Everything that was changed in the thread is put back; the library
-// stays mapped. In: a pid and libassay_heap.so; out: a channel whose hooks stand. Threads: safe
-// everywhere; who traces is a process of its own (attach_guard.h), so the target goes on in any
-// case, also when Assay is killed meanwhile. Failures: Errors with their reason.
+// One thread of the target makes the calls: one that waits in a system call that can be restarted,
+// or else the first one that enters malloc, where it holds no lock of the allocator. No other
+// thread is stopped. The library is handed over as a memfd, so that it need not be visible in the
+// target's file system. Everything that was changed in the thread is put back; the library stays
+// mapped. In: a pid and libassay_heap.so; out: a channel whose hooks stand. Threads: safe
+// everywhere. The tracer is a process of its own (attach_guard.h), so the target continues even if
+// Assay is killed meanwhile. Failures: Errors with their reason.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct InjectOptions {
   std::string library;
   uint64_t rate_bytes = 512 << 10;
   uint64_t ring_bytes = HeapChannel::kDefaultRingBytes;
-  uint64_t start_ticks = 0;  // of the process that is meant (kinship.h); 0: whoever has the pid
+  uint64_t start_ticks = 0;  // of the process that is meant (kinship.h); 0: any process
   // Called when an earlier attach is still being undone, which is waited for (not for ever).
   std::function<void()> on_wait;
 };

@@ -49,8 +49,8 @@ bool same_call(const os::SyscallState& a, const os::SyscallState& b) {
   return a.number == b.number && a.sp == b.sp && a.ip == b.ip && a.args[0] == b.args[0];
 }
 
-// Waiting threads, the least doubtful first. Who waits for a futex may wait for the allocator's:
-// not for as long as this, though.
+// Waiting threads, the safest first. A thread that waits for a futex may wait for a lock of the
+// allocator, but not for as long as kFutexLookUs.
 std::vector<pid_t> waiting_threads(const os::ProcFs& proc, pid_t pid) {
   std::vector<pid_t> waiting;
   std::vector<std::pair<pid_t, os::SyscallState>> futexes;

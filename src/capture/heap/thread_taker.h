@@ -1,10 +1,10 @@
 // ThreadTaker: finds a thread of the target that may make calls for us, and has it make them.
 //
-// One that waits in a system call that can be taken up again, or else the first that comes to
-// malloc's entry. Whatever comes of it, the thread is put back and nobody stays traced. In: a plan
-// and what is to be done with the thread; out: how long it was held. Threads: one; it becomes the
-// tracer. Failures: no such thread for ten seconds, a target that is gone or stopped, what seccomp
-// forbids, and those of the work.
+// It takes a thread that waits in a system call that can be restarted, or else the first one that
+// enters malloc. The thread is put back in every case, and no thread stays traced. In: a plan, and
+// the work to do with the thread; out: how long it was held. Threads: one; it becomes the tracer.
+// Failures: no such thread for ten seconds, a target that is gone or stopped, what seccomp forbids,
+// and those of the work.
 #pragma once
 
 #include <functional>

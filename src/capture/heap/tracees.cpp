@@ -23,7 +23,7 @@ constexpr int64_t kReleaseNs = 2 * kNsPerSecond;
 constexpr int64_t kAlarmNs = 5 * kNsPerMs;
 constexpr uint8_t kInt3 = 0xcc;
 
-// waitpid() knows no deadline: a timer's signal makes it look up.
+// waitpid() has no deadline: a timer's signal interrupts it.
 int alarm_signal() {
   return SIGRTMIN + 7;
 }
@@ -79,7 +79,7 @@ uint64_t signals_in(const os::ProcFs& proc, pid_t pid, pid_t tid, const char* fi
   return std::strtoull(status->c_str() + at + std::strlen(field), nullptr, 16);
 }
 
-// What has changed something although it says that it was interrupted.
+// Whether a call that returns EINTR has changed nothing, so that it can be made once more.
 bool may_begin_again(int64_t number) {
   return number != SYS_close && number != SYS_connect;
 }
@@ -150,7 +150,8 @@ bool Tracees::is_ours(pid_t tid) const {
   return status && status->find(fmt::format("TracerPid:\t{}\n", getpid())) != std::string::npos;
 }
 
-// Who is exiting says EPERM as one who may not be traced does: a moment later it is gone.
+// A thread that is exiting gives EPERM, as one that may not be traced does; but a moment later it
+// is gone.
 Result<bool> Tracees::try_seize(pid_t tid, long options) {
   constexpr int kLooks = 10;
   constexpr useconds_t kLookUs = 500;
@@ -173,7 +174,7 @@ Result<bool> Tracees::seize(pid_t tid) {
   return try_seize(tid, 0);
 }
 
-// Threads are born while others are seized: again until nobody new is there.
+// Threads may start while others are seized: the list is read again until it has no new one.
 Result<void> Tracees::seize_all() {
   constexpr int kRounds = 20;
   for (int round = 0; round < kRounds; ++round) {
@@ -327,8 +328,8 @@ void Tracees::step_back(pid_t tid) {
 }
 
 void Tracees::let_go_stopped(const Event& event) {
-  // It ran into the breakpoint, and our interrupt was told first: the trap is still to come, and
-  // nobody else may get it.
+  // The thread ran into the breakpoint, and the kernel reported our interrupt first. The trap is
+  // still to come, and the program must not get it.
   if (event.stop == Stop::interrupted && at_breakpoint(event.tid) &&
       (signals_in(proc_, pid_, event.tid, "SigPnd:\t") & kTrapBit) != 0) {
     resume(event.tid, os::Resume::run);
@@ -348,14 +349,14 @@ void Tracees::let_go_stopped(const Event& event) {
 
 void Tracees::release_all() {
   owned_ = 0;
-  // Who stands stopped was handed over and not taken.
+  // Threads that were handed to the injector and not taken are stopped now.
   for (const auto& [tid, event] : std::map<pid_t, Event>(stopped_)) let_go_stopped(event);
   for (pid_t tid : std::set<pid_t>(seized_)) interrupt(tid);
   releasing_ = true;
   gone_ = false;
   TimeNs deadline = monotonic_ns() + kReleaseNs;
-  // Until the kernel says that nobody is traced any more: some were born seized, and are not known
-  // yet when the last of those who are ends.
+  // Until the kernel says that no thread is traced any more: a thread that started seized may not
+  // be known yet when the last known one ends.
   while (!gone_) {
     auto event = wait(deadline);
     if (!event) break;

@@ -1,11 +1,11 @@
 // Tracees: the threads of a target that the injector has seized, and their stops.
 //
-// Seizing stops nobody. Whatever a thread stops for on its own (a signal, a clone, a job-control
-// stop) is answered at once so that it goes on as if nobody were there; signals are passed on as
-// they came. A job-control stop of the whole process lets only the owned thread run on, until it
-// is released. Only stops that the injector asked for are handed to it: an interrupt, or a
-// breakpoint. Threads: one, for ptrace knows its tracer by thread. Failures: a thread that is gone
-// is dropped; permission and the like are Errors. Whatever is left is let go by the destructor.
+// Seizing does not stop a thread. When a thread stops for a reason of its own (a signal, a clone, a
+// job-control stop), it is resumed at once, as without a tracer; its signals are passed on. While
+// job control stops the process, only the owned thread runs, until it is released. Only stops that
+// the injector asked for are handed to it: an interrupt, or a breakpoint. Threads: one, for ptrace
+// knows its tracer by thread. Failures: a thread that is gone is dropped; permission and the like
+// are Errors. The destructor releases all threads.
 #pragma once
 
 #include <cstdint>
@@ -90,7 +90,7 @@ class Tracees {
   bool resume(pid_t tid, os::Resume how, int signal = 0);
   // Lets a stopped thread go, with a signal that it is still to get.
   void release(pid_t tid, int signal = 0);
-  // Interrupts and lets go whoever is still seized, one after another.
+  // Interrupts and releases every thread that is still seized, one after another.
   void release_all();
 
  private:
@@ -124,7 +124,8 @@ class Tracees {
 // with EINTR; having done nothing, they are made to begin again, unless a signal is the reason.
 // `mask` is the thread's own. False: the registers stay as they are.
 bool begin_call_again(pid_t pid, pid_t tid, uint64_t mask, user_regs_struct& registers);
-// The same without asking: what a thread that nobody puts back does. A sleep begins anew as well.
+// The same whatever signals are pending: for a thread that has no tracer to restart its call. A
+// sleep begins from its start as well.
 void begin_call_anew(user_regs_struct& registers);
 // Whether a system call that was interrupted will go on, by the kernel or by the function above.
 bool in_restartable_syscall(const user_regs_struct& registers);

@@ -14,7 +14,7 @@ namespace {
 // What the kernel reads of a frame begins behind the return address.
 constexpr size_t kContextAt = 8;
 constexpr size_t kMaskAt = kContextAt + offsetof(ucontext_t, uc_sigmask);
-constexpr size_t kLandingMaskAt = kMaskAt + 8;  // where the kernel has what nobody reads back
+constexpr size_t kLandingMaskAt = kMaskAt + 8;  // the kernel writes here, and does not read it back
 constexpr size_t kLandingCallAt = kLandingMaskAt + 8;
 constexpr size_t kSchedulingAt = kLandingCallAt + 8;
 constexpr size_t kContextBytes = 512;
@@ -58,7 +58,7 @@ size_t vector_bytes(uint64_t features) {
 std::vector<uint8_t> framed_vectors(const std::vector<uint8_t>& told) {
   if (told.size() < kHeaderEnd) return told;
   auto features = value_at<uint64_t>(told, kSoftwareAt);
-  // Tiles have room in a frame only of who uses them.
+  // A frame has room for tiles only if the thread uses them.
   if ((value_at<uint64_t>(told, kLegacyBytes) & kTileData) == 0) features &= ~kTileBits;
   size_t size = std::min(vector_bytes(features), told.size());
   std::vector<uint8_t> framed(told.begin(), told.begin() + static_cast<ptrdiff_t>(size));
@@ -95,8 +95,8 @@ const std::array<uint8_t, kLandingBytes>& landing_code() {
       0x41, 0xba, 0x08, 0x00, 0x00, 0x00,              // 22: mov $8,%r10d
       0xb8, 0x0e, 0x00, 0x00, 0x00,                    // 28: mov $SYS_rt_sigprocmask,%eax
       0x0f, 0x05,                                      // 33: syscall
-      // Nobody took it over. One more call, which the frame names: sched_setattr, or else already
-      // rt_sigreturn, which does not come back.
+      // No tracer took the thread. One more call, whose number is in the frame: sched_setattr, or
+      // rt_sigreturn at once, which does not return here.
       0x8b, 0x84, 0x24, 0x38, 0x01, 0x00, 0x00,              // 35: mov 0x138(%rsp),%eax
       0x31, 0xff,                                            // 42: xor %edi,%edi
       0x48, 0x8d, 0xb4, 0x24, 0x40, 0x01, 0x00, 0x00,        // 44: lea 0x140(%rsp),%rsi

@@ -1,12 +1,12 @@
-// The way back of a thread that makes a call for us, also when nobody is left to put it back.
+// How a thread that makes a call for us gets back to its own work, also when its tracer was killed.
 //
-// A call returns to the landing: a few instructions in the unused end of a page of the target's
-// code. They keep the call's result, let one signal through that was sent to the thread before and
-// that ends nobody who does not handle it, and then return as from a signal's handler: rt_sigreturn
-// with a frame like those of the kernel. A tracer is told of the signal, and takes the thread over
-// before that return. Without one the signal is nothing, the thread is scheduled as before again,
-// and the frame restores registers, vector state and signal mask. So a tracer may be killed at any
-// moment. Pure. x86-64.
+// The call returns to the landing: a few instructions in the unused end of a page of the target's
+// code. They store the call's result and unblock one signal, which was sent to the thread before
+// and which programs ignore by default. Then they return as from a signal handler: rt_sigreturn,
+// with a frame like those of the kernel. If there is a tracer, it sees the signal and takes the
+// thread before that return. If there is none, the signal has no effect, the thread gets its old
+// priority, and the frame restores registers, vector state and signal mask. So a tracer may be
+// killed at any moment. Pure. x86-64.
 #pragma once
 
 #include <array>

@@ -53,14 +53,23 @@ std::vector<std::string> words_in(const std::string& description) {
   return words;
 }
 
+// The parser writes the limits behind the type ("PORT:1-65535"), and options that take several have
+// dots ("RUN…").
+std::string plain_type(std::string type) {
+  type = type.substr(0, type.find(':'));
+  constexpr std::string_view kDots = "…";
+  if (type.ends_with(kDots)) type.resize(type.size() - kDots.size());
+  return type;
+}
+
 void choose_values(const CLI::Option& option, CompletedOption& out) {
   static const std::map<std::string, Values> kTypes{
       {"FILE", Values::file}, {"DIR", Values::directory}, {"RUN", Values::run},
-      {"PID", Values::pid},   {"COMM", Values::name},     {"PORT", Values::port},
+      {"PID", Values::pid},   {"NAME", Values::name},     {"PORT", Values::port},
       {"PATH", Values::file}};
   static const std::map<std::string, std::vector<std::string>> kWords{
       {"TIME", {"1s", "10s", "30s", "1m", "5m"}}, {"HZ", {"49", "99", "199", "499", "999"}}};
-  std::string type = option.get_type_name();
+  std::string type = plain_type(option.get_type_name());
   out.words = words_in(option.get_description());
   if (auto known = kWords.find(type); known != kWords.end()) out.words = known->second;
   out.values = out.words.empty() ? Values::none : Values::words;

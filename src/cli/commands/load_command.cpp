@@ -253,7 +253,7 @@ class LoadCommand final : public Command {
       if (!bytes) return std::unexpected(bytes.error());
       options_.raw = std::move(*bytes);
     }
-    // What is wrong with the options themselves is wrong usage, before anybody is connected to.
+    // Wrong options are wrong usage; they are found before the first connection.
     return load::check_options(options_);
   }
 

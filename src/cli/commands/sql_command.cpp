@@ -123,7 +123,7 @@ class SqlCommand final : public Command {
   }
 
  private:
-  // False when nobody reads any more.
+  // False when the reader of our output is gone.
   bool emit(std::span<const run::SqlValue> values, const std::vector<std::string>& names,
             AlignedTable& table) const {
     if (format_ == "table") {

@@ -31,7 +31,7 @@ constexpr const char* kExamples =
     "\n"
     "Every level is a short capture of its own; with -o they stay and `assay report` reads them.";
 
-// The runs of a sweep that nobody wants to keep.
+// For the run files of a sweep without -o; removed at the end.
 class TemporaryDirectory {
  public:
   ~TemporaryDirectory() {

@@ -11,8 +11,8 @@
 
 namespace assay::cli {
 
-// Prints, and does not mind when nobody reads any more: a closed pipe must neither abort a capture
-// nor change its exit status. False when not all of it could be written.
+// Prints. A pipe whose reader is gone is no failure: it must neither abort a capture nor change its
+// exit status. False when not all of it could be written.
 bool write_out(FILE* file, const std::string& text);
 
 template <class... Args>

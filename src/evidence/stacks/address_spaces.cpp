@@ -1,6 +1,6 @@
 #include "evidence/stacks/address_spaces.h"
 
-#include "model/anonymous_module.h"
+#include "model/code/anonymous_module.h"
 #include "os/process/module_file.h"
 
 namespace assay::evidence {

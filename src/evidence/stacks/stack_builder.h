@@ -1,7 +1,7 @@
 // StackBuilder: a sample's kernel chain and user stack become one interned stack.
 //
 // In: records of the capture, with the address spaces of their time. Out: a StackId; every new
-// frame and stack node goes to the sink once, every new frame to whoever names it. Threads: one
+// frame and stack node goes to the sink once, and every new frame to `new_frame`. Threads: one
 // owner.
 #pragma once
 
@@ -42,14 +42,16 @@ class StackBuilder {
   model::StackId marker(model::StackEnd end);
   const model::FrameTable& frames() const { return frames_; }
   const model::StackTable& stacks() const { return stacks_; }
-  // What the stacks so far had and wanted, for choosing what to take of the next ones.
+  // How much of the stacks the walks needed, for choosing how much the kernel copies of the next
+  // ones.
   struct Needs {
-    uint64_t frame_pointer_stacks = 0;  // had frames that only frame pointers gave
-    uint32_t copy_bytes = 0;  // would have let the walk go on that ended furthest out; since asked
-    std::array<uint64_t, 16> by_depth{};  // walks by the power of two that they read to
+    uint64_t frame_pointer_stacks = 0;  // stacks with frames that only frame pointers could find
+    uint32_t copy_bytes =
+        0;  // copy that the deepest of the walks that ended at the copy's end needed
+    std::array<uint64_t, 16> by_depth{};  // walks, by how many bytes of the stack they read (log2)
     uint64_t deeper_than(uint32_t bytes) const;
   };
-  Needs take_needs();
+  Needs take_needs();  // since the last call
 
  private:
   void note_short_copy(const unwind::RawStack& raw, const unwind::UserStack& user);

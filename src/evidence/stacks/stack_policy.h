@@ -1,13 +1,13 @@
 // StackPolicy: what is taken of a user's stack at every context switch: as little as complete
 // stacks allow.
 //
-// A small copy of the stack is unwound by call-frame information. It begins larger than most need,
-// shrinks to what the first walks read, and grows when too many walks end where it ends; joins with
-// earlier stacks make up for the few that are deeper. The
-// kernel's walk along frame pointers is asked for only where code without call-frame information
-// turns up (Go, JIT): on other code it costs page faults and finds rubbish. The kernel's part of
-// the stack, the dearest part of a record, is taken at every switch up to a rate, and above it in a
-// tenth of the time (KernelPaths fills in the rest). Threads: the consumer's.
+// A small copy of the stack is unwound by call-frame information. Its size begins larger than most
+// stacks need, shrinks to what the first walks read, and grows when too many walks end at its end;
+// the few deeper stacks are joined with earlier ones (walk_cache.h). The kernel's walk along frame
+// pointers is asked for only when code without call-frame information was seen (Go, JIT): on other
+// code it costs page faults and finds wrong addresses. The kernel's part of the stack is the most
+// expensive part of a record. It is taken at every switch up to a rate of switches, and above that
+// rate in a tenth of the time (KernelPaths fills in the rest). Threads: the consumer's.
 #pragma once
 
 #include <cstdint>

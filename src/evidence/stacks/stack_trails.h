@@ -1,10 +1,11 @@
 // StackTrails: stacks of addresses become ids, at the cost of what is new in them.
 //
-// A thread's next stack has most of its outer frames in common with one of its last ones: those
-// keep their ids and are not looked at again. Beyond them a frame is found by its caller's stack
-// and its address in one step, and only what was never seen is interned, by the caller. So the ids
-// are those that interning frame by frame would give. Bounded: it forgets what it knows when it is
-// full, and interns again. Not thread-safe. Failures: none.
+// A thread's next stack shares most of its outer frames with one of its last stacks: these keep
+// their ids and are not looked up again. Each further frame is found in one step, by the id of the
+// stack below it and its address. Only a frame that was never seen is interned, by a function that
+// the user of this class gives. So the ids are the same as those of interning frame by frame.
+// Bounded: when it is full it forgets everything, and frames are interned again. Not thread-safe.
+// Failures: none.
 #pragma once
 
 #include <array>

@@ -22,8 +22,8 @@ Result<void> check_heap(const run::Contents& contents, const FormatSpec& format,
   return {};
 }
 
-// What must be known of a run to say that it has nothing of the metric: a lock that nobody waited
-// for is new, a heap that was not sampled is not.
+// Which metric must have been recorded before zero of `metric` means zero: waits for locks were
+// recorded where waits were, but a heap that was not sampled is unknown, not empty.
 Metric evidence_of(Metric metric) {
   switch (metric) {
     case Metric::samples:

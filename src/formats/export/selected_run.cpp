@@ -9,7 +9,7 @@ namespace assay::formats {
 
 SelectedRun::SelectedRun(const run::Reader& reader, const Selection& selection)
     : accounted_(reader, {nullptr, selection.without_idle}) {
-  nobody_.comm = "unknown";
+  unknown_.comm = "unknown";
   labels_ = run::process_labels(contents());
 }
 
@@ -23,7 +23,7 @@ Result<std::unique_ptr<SelectedRun>> SelectedRun::make(const run::Reader& reader
 
 const model::Process& SelectedRun::process_of(model::ThreadId id) const {
   uint32_t process = thread(id).process.value;
-  return process < contents().processes.size() ? contents().processes[process] : nobody_;
+  return process < contents().processes.size() ? contents().processes[process] : unknown_;
 }
 
 Result<void> SelectedRun::choose(const Selection& selection) {

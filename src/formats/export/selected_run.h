@@ -76,7 +76,7 @@ class SelectedRun {
   std::vector<bool> threads_;         // by thread
   std::vector<bool> paths_;           // by path; empty: all
   std::vector<std::string> labels_;   // by process
-  model::Process nobody_;
+  model::Process unknown_;
   TimeNs begin_ns_ = 0;
   TimeNs end_ns_ = 0;
 };

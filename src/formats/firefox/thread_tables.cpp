@@ -6,6 +6,7 @@
 #include "formats/export/text.h"
 #include "formats/firefox/write_firefox.h"
 #include "formats/tree/flame_tree.h"
+#include "model/code/code_origin.h"
 #include "model/syscalls.h"
 #include "run/names.h"
 
@@ -42,8 +43,9 @@ FirefoxCategory category_of(const model::Module& module) {
     case model::ModuleKind::elf:
       break;
   }
-  return module.path.find(".so") != module.path.npos ? FirefoxCategory::library
-                                                     : FirefoxCategory::application;
+  return model::code_origin(module.path) == model::CodeOrigin::library
+             ? FirefoxCategory::library
+             : FirefoxCategory::application;
 }
 
 }  // namespace

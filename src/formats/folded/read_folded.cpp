@@ -9,7 +9,7 @@
 namespace assay::formats {
 namespace {
 
-// More samples than anybody takes: such numbers are times.
+// No profile has more samples than this: larger numbers are times.
 constexpr double kMostSamples = 20e6;
 
 struct Line {

@@ -250,7 +250,7 @@ class HeapText {
       if (!pc.names.empty() && !builder_.is_named(frame)) builder_.name(frame, pc.names);
       return frame;
     }
-    // Nobody could look an address up without maps: its name is all that is known.
+    // Without maps an address cannot be looked up: only the name is known.
     if (!pc.names.empty())
       return builder_.named_frame(module_by_name(builder_, pc.module, "", 0), pc.names);
     // Go names no function of its allocator, and none below a goroutine's first.

@@ -54,9 +54,9 @@ class Input {
   UniqueFd rest_;  // of a stream: where the bytes after `owned_` come from
 };
 
-// Has the pages of a mapped file made ready by a thread beside, a little ahead of who reads it from
-// its beginning to its end. For bytes that are no mapped file it does nothing. Bounded: it is never
-// more than kAheadBytes in front, so that a file larger than the memory goes through it.
+// A thread that loads the pages of a mapped file a little before the reader needs them. For a file
+// that is read from its beginning to its end. It does nothing for bytes that are no mapped file. It
+// is at most kAheadBytes ahead, so that a file larger than the memory can be read.
 class ReadAhead {
  public:
   explicit ReadAhead(const Input& input);

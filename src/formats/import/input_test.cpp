@@ -21,7 +21,7 @@ std::string packed(const std::string& plain) {
   return *bytes;
 }
 
-// A named pipe that somebody writes 'x' into, `total` times or until nobody reads.
+// A named pipe; a thread writes 'x' into it, `total` times or until the reader is gone.
 class Stream {
  public:
   explicit Stream(size_t total) : path_(scratch_.file("pipe")) {

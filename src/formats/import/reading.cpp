@@ -1,5 +1,7 @@
 #include "formats/import/reading.h"
 
+#include "model/code/code_origin.h"
+
 namespace assay::formats {
 
 model::ModuleId module_by_name(RunBuilder& builder, std::string_view name,
@@ -12,9 +14,8 @@ model::ModuleId module_by_name(RunBuilder& builder, std::string_view name,
                      name.find(".ko.") != name.npos;
   if (kernel_name || an_address >= kKernelHalf) return builder.module(kernel, "[kernel]", "");
   if (name == "[vdso]") return builder.module(vdso, "[vdso]", build_id);
-  bool jit = name == "//anon" || name.starts_with("[anon") || name.starts_with("/tmp/perf-") ||
-             name.starts_with("jitted-");
-  if (jit) return builder.module(anonymous, "[anon]", "");
+  if (model::code_origin(name) == model::CodeOrigin::generated)
+    return builder.module(anonymous, "[anon]", "");
   if (name.empty() || name == "[unknown]") return builder.module(elf, "[unknown]", "");
   return builder.module(elf, std::string(name), build_id);
 }

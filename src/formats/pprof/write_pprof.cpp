@@ -312,7 +312,7 @@ class Encoder {
     if (counted_.empty()) profile_.number(kDurationNanos, run_.end_ns() - run_.begin_ns());
     if (is_heap(metric_)) {
       profile_.message(kPeriodType, heap_period());
-      // Readers charge who wanted the memory, not malloc or operator new.
+      // So that readers charge the caller of malloc or operator new.
       profile_.number(kDropFrames, strings_.index(model::allocation_functions_pattern()));
       profile_.number(kPeriod, int64_t{1});  // the values are scaled already
     } else {

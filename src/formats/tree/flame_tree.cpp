@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "analysis/profile/module_name.h"
 #include "formats/export/wait_leaf.h"
+#include "model/code/code_origin.h"
 
 namespace assay::formats {
 
@@ -16,8 +16,15 @@ std::string_view frame_kind_name(FrameKind kind) {
 FrameKind frame_kind(const analysis::Function& function) {
   if (function.kind == analysis::CodeKind::kernel) return FrameKind::kernel;
   if (function.kind == analysis::CodeKind::marker) return FrameKind::marker;
-  if (analysis::is_generated_code(function.module)) return FrameKind::jit;
-  return analysis::is_library_file(function.module) ? FrameKind::library : FrameKind::application;
+  switch (model::code_origin(function.module)) {
+    case model::CodeOrigin::generated:
+      return FrameKind::jit;
+    case model::CodeOrigin::library:
+      return FrameKind::library;
+    case model::CodeOrigin::program:
+      break;
+  }
+  return FrameKind::application;
 }
 
 FlameTree::FlameTree(std::string root_name, const Shape& shape) : shape_(shape), nodes_(1) {

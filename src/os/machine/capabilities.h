@@ -2,7 +2,7 @@
 //
 // In: /proc, /sys and the root directory (all parameters: tests hand in trees); out: plain values.
 // What cannot be read is told as unknown, never guessed. What only trying can tell (does an event
-// open, does a ring map) is tried by whoever needs it. Threads: pure functions.
+// open, does a ring map) is tried by the code that needs it. Threads: pure functions.
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@ class GroupGuard {
 
  private:
   UniqueFd ours_;
-  pid_t child_ = 0;  // 0: nobody guards
+  pid_t child_ = 0;  // 0: there is no guard
 };
 
 }  // namespace assay::os

@@ -1,10 +1,11 @@
 // confine(): turns this process, for good, into one that can only compute on what it was given.
 //
-// For a process that reads bytes of strangers. Afterwards it runs as nobody where it was root,
-// holds no capability and can gain none, and may make only the system calls that computing needs:
-// reading and writing descriptors that it has, memory, threads, time, the end. It cannot open,
-// create or remove files, make sockets, run programs, or see or signal other processes. Threads:
-// called while there is one thread. Failures: an Error; the caller must then end.
+// For a process that reads bytes of strangers. If it was root, it runs as the user `nobody`
+// afterwards. It holds no capability and can gain none, and may make only the system calls that
+// computing needs: reading and writing descriptors that it has, memory, threads, time, the end. It
+// cannot open, create or remove files, make sockets, run programs, or see or signal other
+// processes. Threads: called while there is one thread. Failures: an Error; the caller must then
+// end.
 #pragma once
 
 #include <cstdint>

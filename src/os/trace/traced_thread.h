@@ -2,7 +2,7 @@
 //
 // In: the id of a thread. All calls but seize_thread() need a thread that this very thread of ours
 // has seized, and all but interrupt_thread() one that is stopped; the kernel refuses the rest.
-// Nothing is remembered here: who is seized and stopped is the caller's business. Threads: ptrace
+// No state is kept here: the caller keeps track of seized and stopped threads. Threads: ptrace
 // belongs to the thread that seized. Failures: false, with errno; nothing was changed then.
 #pragma once
 

@@ -167,8 +167,8 @@ void TextPage::stack(const std::vector<analysis::FrameText>& frames, size_t max_
   // Where lines are short, how every thread begins is the first to go.
   while (end - user > max_lines && in(kEntries, frames[end - 1].function)) --end;
   std::vector<StackLine> lines = stack_lines(std::span(frames).subspan(user, end - user));
-  // The innermost frames say what is done, the outermost who asked; one line says how many it
-  // hides.
+  // The innermost frames show the work, the outermost frames show its caller. One line between them
+  // says how many frames are hidden.
   size_t outer = 2, inner = max_lines - outer - 1;
   for (size_t i = 0; i < lines.size(); ++i) {
     if (lines.size() > max_lines && i == inner) {

@@ -13,7 +13,7 @@
 namespace assay::run {
 namespace {
 
-// The bytes that SQLite locks: one for who waits to write, one for who will, many for readers.
+// The bytes that SQLite locks: one for a waiting writer, one for the next writer, many for readers.
 constexpr off_t kLockBytes = 0x40000000, kReaderBytes = kLockBytes + 2;
 constexpr off_t kReaderCount = 510, kLockCount = kReaderCount + 2;
 
@@ -53,7 +53,7 @@ Result<std::shared_ptr<RunFile>> RunFile::open(const std::string& path) {
   std::shared_ptr<RunFile> file(new RunFile());
   file->fd_ = std::move(*fd);
   file->bytes_ = static_cast<uint64_t>(status.st_size);
-  // Where locks are not known, as on some network disks, there is nobody to ask.
+  // Some network disks have no locks: then it cannot be told whether the run is being written.
   struct flock shared = lock_of(F_RDLCK, kReaderBytes, kReaderCount);
   if (::fcntl(file->fd_.get(), F_OFD_SETLK, &shared) != 0 && (errno == EAGAIN || errno == EACCES)) {
     return fail_with_remedy(fmt::format("{} is still being written by a running capture", path),

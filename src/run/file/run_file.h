@@ -39,7 +39,8 @@ class RunFile {
   bool is_writable() const { return writable_; }
   bool was_cut_off() const { return journal_.has_value(); }  // a journal lies over it
   int fd() const { return fd_.get(); }
-  // No reader and no other writer from here on, until it is closed. False: somebody has it.
+  // Locks out readers and other writers until the file is closed. False: another process has it
+  // open.
   bool lock_for_writing() const;
 
   // The journal of a file that is written. −1: errno. The descriptor is the caller's.

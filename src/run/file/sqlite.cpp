@@ -7,7 +7,7 @@ namespace assay::run {
 
 namespace {
 
-// A file of somebody else: nothing in it is run, and nothing in it can ask for much.
+// The file may be hostile: no code in it is run, and the sizes of what it contains are limited.
 void distrust(sqlite3* handle) {
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
@@ -76,7 +76,7 @@ Database& Database::operator=(Database&& other) noexcept {
   return *this;
 }
 
-// The file is kept: who wrote it has more to do with it.
+// Does not close the file: the writer still uses it.
 void Database::close() {
   sqlite3_close_v2(std::exchange(handle_, nullptr));
   lent_.reset();

@@ -197,7 +197,7 @@ bool HeapCapture::has_ended(pid_t pid, const Source& source) const {
   return exe && !source.exe.empty() && *exe != source.exe;
 }
 
-// Who is gone needs no channel any more: the next child may have it.
+// Gives back the channels of children that have ended, so that later children can use them.
 void HeapCapture::part_from_children() {
   for (auto it = sources_.begin(); it != sources_.end();) {
     auto& [pid, source] = *it;
@@ -214,9 +214,9 @@ void HeapCapture::part_from_children() {
   }
 }
 
-// Processes that came since. Who has no sampler yet gets it, on a thread beside: finding a place to
-// attach may take seconds. Not at first sight: a child that is just being forked has yet to say
-// that it has one.
+// New processes of the target. A process without a sampler gets one, on a separate thread, because
+// finding a place to attach may take seconds. Not when it is first seen: a child that was just
+// forked may have a sampler and not have reported it yet.
 void HeapCapture::meet_newcomers() {
   if (!attaches_) return;
   take_in_joined(false);

@@ -35,7 +35,7 @@ struct HeapSampling {
   uint64_t rate_bytes = 512 << 10;
   int64_t snapshot_ns = 0;  // 0: at the end alone
   std::string library;      // libassay_heap.so; empty: the one beside this program
-  // False: somebody else follows forks and execs, as a recording does.
+  // False: another part follows forks and execs, as in a recording.
   bool alone = true;
 };
 
@@ -116,7 +116,9 @@ class HeapCapture {
   capture::HeapChannelLosses past_losses_;            // of channels that were given back
   std::set<pid_t> met_;                               // newcomers that may still be on their way
   std::map<pid_t, capture::ProcessFacts> asked_for_;  // what attach() was given
-  std::set<pid_t> claimed_;  // told of by a channel alone, and gone: nobody may be taken for them
+  // Ended before they could be checked: known from a channel alone. No living process is taken for
+  // one of them.
+  std::set<pid_t> claimed_;
   std::unique_ptr<evidence::HeapEvidence> evidence_;
   std::unique_ptr<evidence::HeapEvidence::Parts> parts_;
   evidence::AddressSpaces* spaces_ = nullptr;

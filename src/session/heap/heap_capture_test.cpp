@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "capture/heap/fake_heap_writer.h"
+#include "capture/heap/testing/fake_heap_writer.h"
 #include "evidence/testing/evidence_fixture.h"
 
 namespace assay::session {

@@ -127,7 +127,7 @@ class Importer {
            return PerfDataImport(data, options_.read, builder_, names_, options_.cache_dir).run();
          }});
     if (done && builder_.taken() > taken) done = check_unit(input->name());
-    // Giving back a large file's pages takes a while; nobody has to wait for it.
+    // Giving back a large file's pages takes a while, so it is done in the background.
     closing_.emplace_back([gone = std::move(*input)] {});
     return done;
   }

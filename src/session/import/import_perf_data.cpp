@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "model/anonymous_module.h"
+#include "model/code/anonymous_module.h"
 
 namespace assay::session {
 namespace {

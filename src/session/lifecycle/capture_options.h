@@ -1,4 +1,4 @@
-// What every capture is told, of time or of the heap: whom, for how long, and into which file.
+// Options of every capture, of time or of the heap: the target, the duration, and the run file.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@
 //   end       the window closes, with the reason
 //   finish    a launched command has been ended, where that was asked for; the rest of the work
 //
-// In: whom to capture, for how long, and a CaptureSteps that does the capturing. Out: why it ended.
+// In: the target, the duration, and a CaptureSteps that does the capturing. Out: why it ended.
 // A duration of 0 has no end by time. Threads: the caller's, which makes all the calls. Failures:
 // those of a step, which ends the course; a command launched for it is ended then, too, unless it
 // is its own master by now (nothing drives it, and the user did not stop the capture).

@@ -5,7 +5,7 @@
 // finished, with what the server printed beside it. A server is stopped by SIGTERM to its own
 // process group. Ends early, with the runs it has, when `stop` is set. Failures: a command that
 // cannot be started, ends before it answers or never does (with the end of what it printed);
-// somebody else who answers at the load's address; those of record().
+// another server that answers at the load's address; those of record().
 #pragma once
 
 #include <atomic>

@@ -1,9 +1,9 @@
-// Consumer: the thread that turns drained batches into samples and waits, and keeps house
-// meanwhile.
+// Consumer: the thread that turns drained batches into samples and waits.
 //
-// Between batches it publishes who lives, notes waits that are still open, asks /proc again after a
-// loss, and reconsiders what is taken of stacks. From `start` to `join` the tasks, the address
-// spaces and the stacks are its own; `close_events` may be called meanwhile, from any thread.
+// Between batches it publishes which processes and threads live, notes waits that are still open,
+// reads /proc again after a loss, and decides anew how much of each stack is copied. From `start`
+// to `join` only this thread may use the tasks, the address spaces and the stacks; `close_events`
+// may be called meanwhile, from any thread.
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,8 @@
 // PerfEvents: an EventSet, as evidence/ asks and steers it.
 //
-// Threads: the questions by the consumer; the SwitchStacks half reopens events, so its callers take
-// turns with whoever closes them. Failures: an event that cannot be opened anew goes on as it was.
+// Threads: the questions by the consumer; the SwitchStacks half reopens events, so its callers and
+// the thread that closes events take turns. Failures: an event that cannot be opened anew goes on
+// as it was.
 #pragma once
 
 #include "capture/perf/event_set.h"

@@ -1,10 +1,11 @@
 // Stages: from an address in a process to a named frame in the sink, the same for every
 // capture.
 //
-// Owns who belongs to the target (tasks), what is mapped where (spaces), how stacks are walked
-// and kept (unwinder, stacks) and their names (symbolizer, namer). A mapping that is seen for the
-// first time goes to all who must know of it, and then to `mapped`, for what a capture has besides.
-// Threads: names are found on the namer's own; all else is called by whoever reads events.
+// Owns the parts that this needs: which processes belong to the target (tasks), their mappings
+// (spaces), the walking and keeping of stacks (unwinder, stacks), and names (symbolizer, namer). A
+// new mapping goes to each of these parts, and then to `mapped`, for the parts that a capture adds.
+// Threads: names are found on the namer's own thread; everything else is called by the thread that
+// reads events.
 // Failures: none here; what cannot be read has no name.
 #pragma once
 

@@ -1,8 +1,8 @@
 // TrackedTasks: the target's Tracker, as evidence/ asks it.
 //
-// In: what the target was when the capture began, then the kernel's records. Out: who a thread is;
-// every process and thread that is new or changed goes to the ProcessRegister. Threads: one owner.
-// Failures: the Tracker's.
+// In: what the target was when the capture began, then the kernel's records. Out: the process and
+// thread that an id means; every process and thread that is new or changed goes to the
+// ProcessRegister. Threads: one owner. Failures: the Tracker's.
 #pragma once
 
 #include "evidence/process_register.h"

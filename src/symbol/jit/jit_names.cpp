@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "model/anonymous_module.h"
+#include "model/code/anonymous_module.h"
 #include "symbol/file_access.h"
 #include "symbol/jit/jit_code.h"
 #include "symbol/name_source.h"

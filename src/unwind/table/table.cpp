@@ -133,7 +133,7 @@ Result<std::shared_ptr<const Table>> Table::from_file(const std::string& path,
   if (!fd.valid()) return fail_errno("cannot open {}", path);
   struct stat status;
   if (::fstat(fd.get(), &status) != 0) return fail_errno("cannot stat {}", path);
-  // Only what this user (or root) wrote is mapped: nobody else can cut it short under us.
+  // Only files of this user (or root) are mapped: another user could cut the file while we read.
   if (!S_ISREG(status.st_mode) || (status.st_uid != ::geteuid() && status.st_uid != 0) ||
       (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return fail("{} is not a file of ours", path);

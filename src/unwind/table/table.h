@@ -27,7 +27,8 @@ Result<TableView> validate_table(std::span<const std::byte> bytes, bool check_su
 class Table {
  public:
   static Result<std::shared_ptr<const Table>> from_bytes(std::vector<std::byte> bytes);
-  // Maps a file of the cache. `build_id` must be the one inside.
+  // Maps a file of the cache. An Error unless the table in it has this build id: a second check,
+  // since TableStore finds the file by what the kernel says of the module.
   static Result<std::shared_ptr<const Table>> from_file(const std::string& path,
                                                         std::string_view build_id);
   ~Table();

@@ -58,7 +58,7 @@ bool write_all(int fd, std::span<const std::byte> bytes) {
   return true;
 }
 
-// Nobody but the caller (and root) can have put anything into it.
+// Whether only the caller (and root) can write into the folder.
 bool is_private(const std::string& folder) {
   UniqueFd fd(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat st {};

@@ -4,11 +4,11 @@
 // In: a file's identity and a way to build its table; out: the table, from memory, from
 // `cache_dir`/unwind, or built and stored there (written aside, then renamed). The identity is what
 // the kernel says of the file (device, inode, size, times), not the build id that the file claims:
-// a library with a false build id gets a table of its own and spoils nobody else's. The cache is
-// used only where its folder belongs to the caller and no other user can write to it; files that
-// are damaged, foreign or of another version are ignored and replaced. Threads: safe; two threads
-// may build the same table at once, one result is kept. Failures: null when the table cannot be
-// built; a cache that cannot be written costs only time.
+// a library with a false build id gets a table of its own, and other libraries keep theirs. The
+// cache is used only where its folder belongs to the caller and no other user can write to it;
+// files that are damaged, foreign or of another version are ignored and replaced. Threads: safe;
+// two threads may build the same table at once, one result is kept. Failures: null when the table
+// cannot be built; a cache that cannot be written costs only time.
 #pragma once
 
 #include <cstddef>

@@ -28,7 +28,7 @@ export class EmbeddedRun implements RunSource {
     let table = this.tables.get(name);
     if (!table) {
       const bytes = this.parts.get(name);
-      if (!bytes) throw new Error(`this page holds no ${name}`);
+      if (!bytes) throw new Error(`this page has no ${name}`);
       table = readTable(bytes);
       this.tables.set(name, table);
     }
@@ -183,6 +183,6 @@ export class EmbeddedRun implements RunSource {
     return [];
   }
   async exported(): Promise<Blob> {
-    throw new Error("no server is there to write it");
+    throw new Error("a saved page has no server to write it");
   }
 }

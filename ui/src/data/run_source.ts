@@ -78,7 +78,7 @@ export interface WrittenFormat {
   metrics: string[];
 }
 
-// `signal` withdraws a question that nobody waits for any more.
+// `signal` cancels a question whose answer is no longer needed.
 export interface RunSource {
   readonly id: number;
   readonly meta: Meta;

@@ -114,7 +114,7 @@ export function DiffTab() {
           {ranges && <option value={-1}>the baseline range</option>}
           {others.map((r) => <option key={r.id} value={r.id}>{r.meta.run}</option>)}
         </select></label>}
-        <Toggle on={state.inverted} label="Inverted" title="Leaves first (v)" set={(inverted) => store.set({ inverted, zoom: "" })} />
+        <Toggle on={state.inverted} label="Inverted" title="Start from the leaf functions (v)" set={(inverted) => store.set({ inverted, zoom: "" })} />
         <span class="tools-note">{sides.words}: {unit.show(root.a)} → {unit.show(root.b)} ({delta(root.a, root.b)})</span>
       </div>
       <div class="diff-key"><i class="less" /> less <i class="same" /> same <i class="more" /> more <i class="noise" /> within noise (less than {kCertain} standard errors) <span class="muted">width: before and after together</span></div>

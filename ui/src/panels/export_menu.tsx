@@ -70,14 +70,14 @@ export function ExportMenu() {
       save(`${name}.svg`, svgText(tree, root(), (frame) => colours.fill(frame), name), "image/svg+xml");
     }]);
   }
-  const ofPage: Entry = ["This page as one file", "the whole run, to send to somebody", () => {
+  const ofPage: Entry = ["This page as one file", "the whole run in one HTML file that works without Assay", () => {
     if (run.live) location.assign(`api/runs/${run.id}/html`);
     else save(`${base}.html`, ownSource(), "text/html");
   }];
   const entries = [...written(view, formats.value ?? [], base), ...pictures, ofPage];
   return (
     <details class="menu" id="export" ref={menu}>
-      <summary title="Export what is selected (x)">Export</summary>
+      <summary title="Export the selection (x)">Export</summary>
       <div class="menu-body" role="menu">
         {entries.map(([title, help, go]) => (
           <button key={title} role="menuitem" onClick={() => {

@@ -40,7 +40,7 @@ function FindingCard({ finding, open }: { finding: Finding; open: boolean }) {
           {where.symbol && <button class="toggle" onClick={() => store.set({ search: where.symbol!, tab: "flame", metric: "wall", only: "" })}>Show in the flame graph</button>}
           {where.file && <button class="toggle" onClick={() => store.set({ file: where.file!, line: where.line ?? 0, tab: "source" })}>Source</button>}</p>
       )}
-      {finding.recommendation && <p class="advice"><b>Do</b> {finding.recommendation}</p>}
+      {finding.recommendation && <p class="advice"><b>Try</b> {finding.recommendation}</p>}
       {finding.gain ? <p class="muted">{finding.gain}</p>
         : typeof finding.gain_upper_bound === "number" && <p class="muted">Gain at most {percent(finding.gain_upper_bound)}.</p>}
       {pieces.length > 0 && (
@@ -56,8 +56,8 @@ export function FindingsTab() {
   useEffect(() => {
     if (state.finding) document.getElementById(`finding-${state.finding}`)?.scrollIntoView({ block: "nearest" });
   }, [state.finding]);
-  if (!judged) return <p class="loading">Working out the verdict …</p>;
-  if (!report.findings) return <div class="empty">This run's report has no findings: it was made by an Assay that does not look for them.</div>;
+  if (!judged) return <p class="loading">Computing the verdict …</p>;
+  if (!report.findings) return <div class="empty">This report has no findings: it was made by a version of Assay without them.</div>;
   const others = report.not_bottlenecks ?? [];
   const withheld = report.verdict?.kind === "withheld" ? report.verdict : null;
   return (
@@ -68,7 +68,7 @@ export function FindingsTab() {
         <ul>{(withheld.withheld ?? []).map((reason) => <li key={reason.why}>{reason.why} {reason.remedy && <code>{reason.remedy}</code>}</li>)}</ul>
       </>}
       {(report.verdict?.secondary ?? []).length > 0 && <ul class="plain">{report.verdict!.secondary!.map((claim) => <li key={claim.kind}><b>{withheld ? "Would be" : "Also"} {claim.kind.replaceAll("-", " ")}</b>: {claim.sentence}</li>)}</ul>}
-      {report.findings.length === 0 && <p>Nothing stands out: no finding is above its threshold.</p>}
+      {report.findings.length === 0 && <p>No findings: no rule is above its threshold.</p>}
       {report.findings.map((finding) => <FindingCard key={finding.id} finding={finding} open={state.finding === finding.id} />)}
       {others.length > 0 && <><h2>Not the bottleneck</h2><ul>{others.map((item, i) => <li key={i}><b>{item.what}</b>: {item.text}</li>)}</ul></>}
     </div>

@@ -12,9 +12,9 @@ import { FlameView } from "./flame_panel.tsx";
 import { TreeTable } from "./tree_table.tsx";
 
 const kMetrics: [Metric, string, string][] = [
-  ["cpu", "On-CPU", "time that samples saw running"],
-  ["off", "Off-CPU", "time blocked; the run queue is not blocking"],
-  ["wall", "Wall", "on-CPU, run queue and blocked together"],
+  ["cpu", "On-CPU", "time on the CPU, from samples"],
+  ["off", "Off-CPU", "time blocked, without time in the run queue"],
+  ["wall", "Wall", "time on the CPU, in the run queue and blocked"],
 ];
 
 export function mainModule(view: { run: { meta: { processes: { exe: string }[] } } }): string {
@@ -25,7 +25,7 @@ export function mainModule(view: { run: { meta: { processes: { exe: string }[] }
 export function MetricSwitch() {
   const { state, store } = useView();
   return (
-    <div class="switch" role="radiogroup" aria-label="What width means">
+    <div class="switch" role="radiogroup" aria-label="Width shows">
       {kMetrics.map(([id, name, help]) => (
         <button key={id} role="radio" aria-checked={state.metric === id && !state.only} title={`${help} (o)`}
                 class={state.metric === id && !state.only ? "on" : ""}
@@ -57,10 +57,10 @@ export function useFlameRoot(): Frame {
 }
 
 function emptyReason(metric: Metric, hasWaits: boolean, heapOnly: boolean, whole: boolean): string {
-  if (heapOnly) return "This run holds allocations only, so there is no time to show: the Heap tab has its flame graph. assay record --heap takes both.";
-  if (metric !== "cpu" && !hasWaits) return "This run holds no waits (an imported profile, or a capture of CPU time only), so there is no off-CPU time to show.";
-  if (whole && !hasWaits) return "Nothing was recorded: this run holds not one sample and no waits.";
-  return "Nothing of this kind in the selection. Clear the range, the threads or the state above, or switch to wall time.";
+  if (heapOnly) return "This run has only allocations, and no CPU time or waits. See the Heap tab. assay record --heap records both.";
+  if (metric !== "cpu" && !hasWaits) return "This run has no waits (it was imported, or only CPU time was recorded), so it has no off-CPU time.";
+  if (whole && !hasWaits) return "This run is empty: it has no samples and no waits.";
+  return "The selection has no such time. Clear the time range, the threads or the state above, or switch to wall time.";
 }
 
 export function FlameTab() {
@@ -75,10 +75,10 @@ export function FlameTab() {
     <div class="tab-body">
       <div class="tools">
         <MetricSwitch />
-        <Toggle on={state.byThread} label="By thread" title="One flame per thread (m)" set={(byThread) => store.set({ byThread, inverted: false, zoom: "" })} />
-        <Toggle on={state.inverted} label="Inverted" title="Leaves first, callers below (v)" set={(inverted) => store.set({ inverted, byThread: false, zoom: "" })} />
-        <Toggle on={state.collapse} label="Recursion collapsed" title="A function that calls itself is one frame (r)" set={(collapse) => store.set({ collapse, zoom: "" })} />
-        <Toggle on={state.asTree} label="As tree" title="The same frames as a tree of text (a)" set={(asTree) => store.set({ asTree })} />
+        <Toggle on={state.byThread} label="By thread" title="One flame graph for each thread (m)" set={(byThread) => store.set({ byThread, inverted: false, zoom: "" })} />
+        <Toggle on={state.inverted} label="Inverted" title="Start from the leaf functions, callers below (v)" set={(inverted) => store.set({ inverted, byThread: false, zoom: "" })} />
+        <Toggle on={state.collapse} label="Recursion collapsed" title="Show a function that calls itself as one frame (r)" set={(collapse) => store.set({ collapse, zoom: "" })} />
+        <Toggle on={state.asTree} label="As tree" title="Show the frames as a text tree (a)" set={(asTree) => store.set({ asTree })} />
         {state.zoom && <button class="toggle" onClick={() => store.set({ zoom: "" })}>Whole width</button>}
         <span class="tools-note">{duration(root.total)} in {count(root.count)} {state.metric !== "cpu" ? "samples and waits" : root.count === 1 ? "sample" : "samples"}</span>
       </div>

@@ -34,8 +34,8 @@ function LiveLine({ heap }: { heap: HeapReport }) {
 }
 
 const kAmounts: [id: string, name: string, help: string][] = [
-  ["live", "Live", "what was not freed at the end of the window"],
-  ["allocated", "Allocated", "all that was allocated in the window, freed or not"],
+  ["live", "Live", "memory that was not freed by the end of the window"],
+  ["allocated", "Allocated", "all memory allocated in the window, freed or not"],
 ];
 
 // Width is bytes, of which samples stand for all.
@@ -61,7 +61,7 @@ function HeapFlame({ table, live: isLive, heap }: { table: Table; live: boolean;
 
 // What the run says of the whole heap, and what an imported profile cannot say.
 function wholeHeap(heap: HeapReport): string {
-  if (heap.timed === false) return `${count(Math.max(heap.allocated.objects, heap.live.objects))} objects · an imported profile: growth, peak, lifetimes and leaks are not known`;
+  if (heap.timed === false) return `${count(Math.max(heap.allocated.objects, heap.live.objects))} objects · imported profile: growth, peak, lifetimes and leaks are unknown`;
   return `peak ${bytes(heap.peak_bytes)} after ${duration(heap.peak_ns)} · ${count(heap.allocated.objects)} objects · ${count(heap.allocated.samples)} samples · of the whole window`;
 }
 function amounts(heap: HeapReport): string {
@@ -73,9 +73,9 @@ function amounts(heap: HeapReport): string {
 }
 
 function emptyWords(heap: HeapReport, isLive: boolean): string {
-  if (isLive && heap.live_known === false) return "The imported profile does not say what was live. Allocated shows what it has.";
-  if (!isLive && heap.freed_known === false) return "The imported profile does not say what was allocated and freed. Live shows what it has.";
-  return isLive ? "All that was sampled had been freed by the end of the window. Allocated shows it." : "No allocation was sampled.";
+  if (isLive && heap.live_known === false) return "The imported profile has no live memory. Press “Allocated” to see what it has.";
+  if (!isLive && heap.freed_known === false) return "The imported profile has no allocated and freed memory. Press “Live” to see what it has.";
+  return isLive ? "All sampled memory was freed by the end of the window. Press “Allocated” to see it." : "No allocation was sampled.";
 }
 
 function SiteDetails({ site, heap, onClose }: { site: HeapSite; heap: HeapReport; onClose: () => void }) {
@@ -121,16 +121,16 @@ export function HeapTab() {
   const { report, judged, run, selection, selectionKey, state, store } = useView();
   const [picked, setPicked] = useState<number | null>(null);
   const paths = useAnswer(`heap ${selectionKey}`, (signal) => run.heap(selection, signal));
-  if (!judged) return <p class="loading">Adding up allocations …</p>;
+  if (!judged) return <p class="loading">Loading allocations …</p>;
   const heap = report.heap;
-  if (!heap) return <div class="empty">This run holds no allocations. Take them with <code>assay heap</code> or <code>assay record --heap</code>.</div>;
+  if (!heap) return <div class="empty">This run has no allocations. To record them: <code>assay heap</code> or <code>assay record --heap</code>.</div>;
   const rows = heap.sites.map((site, id) => ({ id, site }));
   const chosen = picked === null ? null : rows[picked] ?? null;
   const shown = state.heapOf || (heap.live.bytes > 0 ? "live" : "allocated");
   return (
     <div class="tab-body">
       <div class="tools">
-        <div class="switch" role="radiogroup" aria-label="What width means">
+        <div class="switch" role="radiogroup" aria-label="Width shows">
           {kAmounts.map(([id, name, help]) => (
             <button key={id} role="radio" aria-checked={shown === id} title={help} class={shown === id ? "on" : ""}
                     onClick={() => store.set({ heapOf: id, zoom: "" })}>{name}</button>
@@ -142,11 +142,11 @@ export function HeapTab() {
       </div>
       <LiveLine heap={heap} />
       <div class="split two heap">
-        {paths.error ? <div class="empty">{paths.error}</div> : paths.value ? <HeapFlame table={paths.value} live={shown !== "allocated"} heap={heap} /> : <p class="loading">Adding up call paths …</p>}
+        {paths.error ? <div class="empty">{paths.error}</div> : paths.value ? <HeapFlame table={paths.value} live={shown !== "allocated"} heap={heap} /> : <p class="loading">Loading call paths …</p>}
         {chosen
           ? <SiteDetails site={chosen.site} heap={heap} onClose={() => setPicked(null)} />
           : <DataTable key={shown} label="Call sites" rows={rows} sort={shown} rowKey={(row) => row.id} onRow={(row) => setPicked(row.id)}
-              empty="Nothing was sampled."
+              empty="No allocation was sampled."
               columns={siteColumns(heap)} />}
       </div>
     </div>

@@ -71,7 +71,7 @@ export function HeatMap({ width, shape, values, bins, error }: Props) {
     const from = column * shape.columnNs + row * shape.rowNs;
     showDetails({
       name: `${seconds(from, 1e6)} – ${seconds(from + shape.rowNs, 1e6)}`, module: "", where: "",
-      figures: [`${digits((values?.[column * shape.rows + row] ?? 0) / shape.rowNs)} threads ${kStateNames[state.heat] ?? state.heat}`, found ? "in what the search finds" : ""].filter(Boolean),
+      figures: [`${digits((values?.[column * shape.rows + row] ?? 0) / shape.rowNs)} threads ${kStateNames[state.heat] ?? state.heat}`, found ? "in functions that match the search" : ""].filter(Boolean),
     });
   };
   return (

@@ -11,8 +11,8 @@ export function Help({ onClose }: { onClose: () => void }) {
         <table><tbody>
           {kKeys.map(([keys, meaning]) => <tr key={keys}><th><kbd>{keys}</kbd></th><td>{meaning}</td></tr>)}
         </tbody></table>
-        <p class="muted">Drag over the time panel for a range, with Ctrl for a baseline to compare it with; double-click takes them back.
-          Click a frame to zoom, double-click it for its callers and callees; Ctrl or Shift with the wheel zooms freely.</p>
+        <p class="muted">Drag in the time panel to select a range. Drag with Ctrl to select a baseline for comparison. Double-click clears both.
+          Click a frame to zoom into it; double-click it for its callers and callees. Ctrl or Shift with the mouse wheel zooms to any width.</p>
       </div>
     </div>
   );

@@ -52,18 +52,18 @@ export function LocksTab() {
   }, [report]);
   const nameOf = (row: LockRow): string => names.get(row.address) ?? (row.waiters[0] ? `in ${nearestOwn(tree, row.waiters[0].node)}` : "");
   if (answer.error) return <div class="empty">{answer.error}</div>;
-  if (!answer.value) return <p class="loading">Counting waits …</p>;
-  if (!run.meta.has_waits) return <div class="empty">This run holds no waits, so it says nothing of locks.</div>;
+  if (!answer.value) return <p class="loading">Loading waits …</p>;
+  if (!run.meta.has_waits) return <div class="empty">This run has no waits, so nothing is known about locks.</div>;
   const thread = (id: number): string => (run.meta.threads[id] ? `${run.meta.threads[id].name} (${run.meta.threads[id].tid})` : "a thread outside the target");
   return (
     <div class="tab-body">
       <div class="tools">
-        <span class="tools-note">{rows.length ? `${duration(all)} waited for ${count(answer.value?.scalars.all ?? rows.length)} locks` : "No waits for locks"}</span>
+        <span class="tools-note">{rows.length ? `${duration(all)} of waiting for ${count(answer.value?.scalars.all ?? rows.length)} locks` : "No waits for locks"}</span>
         {!run.live && <span class="muted">{kWholeRunNote}</span>}
       </div>
       <div class={"split" + (chosen ? " two" : "")}>
         <DataTable label="Locks" rows={rows} sort="total" rowKey={(row) => row.id} onRow={(row) => setPicked(row.id)} chosen={(row) => row === chosen}
-          empty="No thread waited for a lock in this selection: locks do not hold this run back."
+          empty="No thread waited for a lock in this selection: locks are not a bottleneck here."
           columns={[
             { id: "total", title: "waited", value: (r) => r.total, show: (r) => duration(r.total), bar: (r) => r.total / all },
             { id: "count", title: "waits", value: (r) => r.count, show: (r) => count(r.count) },
@@ -74,13 +74,13 @@ export function LocksTab() {
             { id: "address", title: "address", value: (r) => `0x${r.address.toString(16)}`, show: (r) => <code class="muted">{`0x${r.address.toString(16)}`}{r.kind === "futex" ? " futex" : ""}</code> },
           ]} />
         {chosen && (
-          <aside class="side" aria-label="Waiters and wakers of the lock">
+          <aside class="side" aria-label="Threads that waited for the lock, and threads that woke them">
             <div class="tools"><b>0x{chosen.address.toString(16)}</b><span class="tools-note">{kStateNames[chosen.kind]} · {duration(chosen.total)} · {count(chosen.count)} waits</span><button class="toggle" onClick={() => setPicked(null)}>Close</button></div>
             {chosen.wakers.length > 0 && <>
-              <h3>Who let them go on <small>the holder, as a rule</small></h3>
+              <h3>Woken by <small>usually the thread that held the lock</small></h3>
               <ul class="plain">{chosen.wakers.map((w) => <li key={w.thread}><bdi>{thread(w.thread)}</bdi> <span class="muted">{count(w.count)} waits, {duration(w.ns)}</span></li>)}</ul>
             </>}
-            <h3>Who waits</h3>
+            <h3>Waiting stacks</h3>
             {chosen.waiters.map((w) => <section key={w.node}><p><b>{percent(w.ns / chosen.total)}</b> <span class="muted">{duration(w.ns)} in {count(w.count)} waits</span></p><StackList lines={nodeStack(tree, w.node)} /></section>)}
           </aside>
         )}

@@ -68,7 +68,7 @@ export function SourceTab() {
           {files.slice(0, kMostFiles).map((f) => <option key={f.file} value={f.file}>{percent(f.self / Math.max(1, total))}  {tidyPath(f.file)}</option>)}
         </select>
         <span class="tools-note">{off ? "blocked" : "on-CPU"} · self {duration(chosen.self)}</span>
-        <span class="muted">{chosen === asked ? "no time was seen in this file; " : ""}{known?.origin === "disk" ? "text from this machine's disk, which may be newer than the run" : known?.origin === "none" ? "the text of this file is not known here" : ""}{run.live ? "" : " " + kWholeRunNote}</span>
+        <span class="muted">{chosen === asked ? "no samples or waits in this file; " : ""}{known?.origin === "disk" ? "text from this machine's disk; it may be newer than the run" : known?.origin === "none" ? "the source text of this file is not available" : ""}{run.live ? "" : " " + kWholeRunNote}</span>
       </div>
       <div class="scroll">
         <table class="grid source" aria-label={`Source of ${chosen.file}`}>

@@ -120,7 +120,7 @@ export function TimePanel() {
   }
   return (
     <section class={"time" + (folded ? " folded" : "")} aria-label="Time">
-      <button id="fold-time" class="fold" aria-expanded={!folded} title="Fold the time panel (l)" onClick={() => setFolded(!folded)}>{folded ? "▸ Time" : "▾ Time"}</button>
+      <button id="fold-time" class="fold" aria-expanded={!folded} title="Hide or show the time panel (l)" onClick={() => setFolded(!folded)}>{folded ? "▸ Time" : "▾ Time"}</button>
       {!folded && (
         <div class="time-body" ref={attach} tabIndex={0} role="group" aria-label={`Range: ${now}. Arrow keys move it, shift with arrow keys its end, b makes it the baseline, Escape clears it.`}
              onMouseDown={onDown} onKeyDown={onKey} onDblClick={() => store.set({ from: 0, to: 0, baseFrom: 0, baseTo: 0 })}>

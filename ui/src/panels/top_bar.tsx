@@ -20,7 +20,7 @@ function SearchBox() {
   }, [found, cells, tree, state.metric, state.only]);
   return (
     <div class="search">
-      <input id="search" type="search" placeholder="Search  ( / )" title="Part of a function's, file's or module's name, or /a regular expression/" value={state.search}
+      <input id="search" type="search" placeholder="Search  ( / )" title="Part of the name of a function, file or module, or /regular expression/" value={state.search}
              aria-label="Search functions, files and modules" spellcheck={false} autocomplete="off"
              onInput={(event) => store.set({ search: event.currentTarget.value }, true)}
              onKeyDown={(event) => {

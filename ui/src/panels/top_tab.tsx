@@ -46,7 +46,7 @@ function LinesTable() {
   return (
     <DataTable label="Lines by time" rows={rows} sort={state.sort} onSort={(sort) => store.set({ sort }, true)} rowKey={(row) => `${row.file}:${row.line}`}
       onRow={(row) => store.set({ tab: "source", file: row.file, line: row.line })}
-      empty="No lines: the run's modules have no debug information, or nothing is selected."
+      empty="No source lines: the program has no debug information, or the selection is empty."
       columns={[
         { id: "self", title: "self", value: (r) => r.self, show: (r) => duration(r.self), bar: (r) => r.self / most },
         { id: "total", title: "total", value: (r) => r.total, show: (r) => duration(r.total), bar: (r) => r.total / most },
@@ -76,9 +76,9 @@ function Sandwich({ fn, weights }: { fn: number; weights: Weights }) {
         <span class="tools-note">{duration(callees.total)} · {percent(callees.total / all)} total · self {duration(callees.self)} · {percent(callees.self / all)}</span>
         <button class="toggle" onClick={() => store.set({ pivot: -1 })}>Close</button>
       </div>
-      <h3>Callers <small>who it runs for, nearest first</small></h3>
+      <h3>Callers <small>functions that call it, nearest first</small></h3>
       <div class="half"><FlameView root={callers} tree={tree} style={colours} zoom="" onZoom={() => {}} onPivot={(pivot) => store.set({ pivot })} label="Callers" rootName={name} /></div>
-      <h3>Callees <small>what it spends its time in</small></h3>
+      <h3>Callees <small>functions that it calls</small></h3>
       <div class="half"><FlameView root={callees} tree={tree} style={colours} zoom="" onZoom={() => {}} onPivot={(pivot) => store.set({ pivot })} label="Callees" rootName={name} /></div>
     </div>
   );
@@ -93,9 +93,9 @@ export function TopTab() {
   const all = weights.sum;
   const byFunction = state.group === "function";
   const columns: Column<TopRow>[] = [
-    { id: "self", title: "self", help: "time in it, not in what it calls", value: (r) => r.self, show: (r) => duration(r.self), bar: (r) => r.self / all },
+    { id: "self", title: "self", help: "time in the function itself, without the functions it calls", value: (r) => r.self, show: (r) => duration(r.self), bar: (r) => r.self / all },
     { id: "selfShare", title: "%", value: (r) => r.self / all, show: (r) => percent(r.self / all) },
-    { id: "total", title: "total", help: "time in it and in what it calls; these overlap", value: (r) => r.total, show: (r) => duration(r.total), bar: (r) => r.total / all },
+    { id: "total", title: "total", help: "time in the function and in the functions it calls; rows overlap", value: (r) => r.total, show: (r) => duration(r.total), bar: (r) => r.total / all },
     { id: "totalShare", title: "%", value: (r) => r.total / all, show: (r) => percent(r.total / all) },
     { id: "name", title: state.group, value: (r) => r.name, show: (r) => <bdi title={r.name.slice(0, 2000)}>{byFunction ? tree.functions.short[r.key] : r.name}</bdi> },
     ...(state.group === "module" ? [] : [{ id: "module", title: "module", value: (r: TopRow) => r.module, show: (r: TopRow) => <bdi class="muted">{r.module}</bdi> }]),
@@ -105,7 +105,7 @@ export function TopTab() {
     const share = row.total / all;
     showDetails({ name: row.name, where: row.where, module: row.module, figures: [
       `total ${duration(row.total)} ± ${percent(shareError(share, weights.countSum))}`, percent(share),
-      `self ${duration(row.self)} (${percent(row.self / all)})`, `${count(row.count)} samples or waits of its own`] });
+      `self ${duration(row.self)} (${percent(row.self / all)})`, `${count(row.count)} samples or waits directly in it`] });
   };
   const pivot = byFunction && state.pivot >= 0 && state.pivot < tree.functions.count;
   return (
@@ -115,7 +115,7 @@ export function TopTab() {
         <div class="switch" role="radiogroup" aria-label="By">
           {kGroups.map(([id, name]) => <button key={id} role="radio" aria-checked={state.group === id} class={state.group === id ? "on" : ""} onClick={() => store.set({ group: id, pivot: -1 })}>{name}</button>)}
         </div>
-        <span class="tools-note">{duration(all)}{state.only ? ` ${kStateNames[state.only] ?? state.only}` : ""}{found ? " · only what the search finds" : ""}</span>
+        <span class="tools-note">{duration(all)}{state.only ? ` ${kStateNames[state.only] ?? state.only}` : ""}{found ? " · only functions that match the search" : ""}</span>
       </div>
       <div class={"split" + (pivot ? " two" : "")}>
         {state.group === "line" ? <LinesTable /> : state.group === "category" ? <CategoryTable /> :

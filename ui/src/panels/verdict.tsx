@@ -20,8 +20,8 @@ function ThreadTimeBar() {
   const split = report.thread_time;
   const states = splitStates(split);
   const wall = states.reduce((sum, [, ns]) => sum + ns, 0);
-  if (isHeapOnly(run.meta)) return <p class="muted">Allocations only: this run holds no time on or off the CPU. <code>assay record --heap</code> takes both.</p>;
-  if (wall <= 0) return <p class="muted">No thread time: nothing ran and nothing waited in this run.</p>;
+  if (isHeapOnly(run.meta)) return <p class="muted">This run has only allocations, and no CPU time or waits. <code>assay record --heap</code> records both.</p>;
+  if (wall <= 0) return <p class="muted">No thread time: no thread ran or waited in this run.</p>;
   const choose = (id: string): void => {
     const running = id === "user" || id === "kernel";
     const again = state.only === id;
@@ -77,12 +77,12 @@ function TrustLine() {
   const own = quality.own_cost.cpu_ns;
   const heap = report.heap;
   const parts = heap && isHeapOnly(run.meta) ? [
-    heap.timed === false ? "sums of an imported profile, without times" : `${count(heap.allocated.samples)} sampled allocations`,
+    heap.timed === false ? "totals of an imported profile, without times" : `${count(heap.allocated.samples)} sampled allocations`,
     heap.rate_bytes ? `one in about ${amount(heap.rate_bytes, "bytes")}` : "",
     heap.timed === false ? "" : `lost ${percent(quality.lost_share)}`,
   ].filter(Boolean) : [
     `${count(quality.samples)} ${quality.samples === 1 ? "sample" : "samples"}${hasTimes(report) ? ` at ${quality.hz.toFixed(0)} Hz` : ", without times"}`,
-    run.meta.has_waits ? `${count(quality.waits)} waits` : "no waits recorded: on-CPU time only",
+    run.meta.has_waits ? `${count(quality.waits)} waits` : "no waits recorded, only CPU time",
     `lost ${percent(quality.lost_share)}`,
     `complete stacks ${percent(quality.complete_share)}`,
     `without names ${percent(quality.unresolved_share)}`,
@@ -91,7 +91,7 @@ function TrustLine() {
   if (own !== null && report.workload.window_ns > 0) {
     parts.push(`Assay's own cost ${percent(own / report.workload.window_ns)} of a CPU`);
   }
-  if (!quality.finished) parts.push("cut off: the capture did not end in order");
+  if (!quality.finished) parts.push("incomplete: the capture did not end normally");
   return (
     <div class="trust">
       <span><b>Trust</b> {parts.join(" · ")}</span>
@@ -111,7 +111,7 @@ function plainSentence(split: Split, cpus: number, window: number): string {
   const running = split.user_ns + split.kernel_ns;
   const states = splitStates(split).filter(([id]) => id !== "user" && id !== "kernel");
   states.sort((a, b) => b[1] - a[1]);
-  if (split.wall_ns <= 0) return "Nothing was seen to run or to wait.";
+  if (split.wall_ns <= 0) return "This run has no thread time.";
   const used = window > 0 ? `${(running / window).toFixed(2)}${cpus ? ` of ${cpus}` : ""} CPUs in use` : "";
   const most = states[0] ? `; ${percent(states[0][1] / split.wall_ns)} of thread time is ${kStateNames[states[0][0]]}` : "";
   return used + most + ".";
@@ -124,7 +124,7 @@ function HeapSentence({ heap }: { heap: HeapReport }) {
       heap.live_known === false ? "" : `${amount(heap.live.bytes, "bytes")} live when the profile was taken`,
       heap.freed_known === false ? "" : `${amount(heap.allocated.bytes, "bytes")} allocated, freed or not`,
     ];
-    return <h1><span class="kind">Heap</span>{parts.filter(Boolean).join(", ")}; what leaks cannot be told of an imported profile.</h1>;
+    return <h1><span class="kind">Heap</span>{parts.filter(Boolean).join(", ")}; leaks cannot be found in an imported profile.</h1>;
   }
   const leaks = heap.sites.filter((site) => site.leaks).length;
   const suspects = leaks === 0 ? "no line looks like a leak" : leaks === 1 ? "one line looks like a leak" : `${leaks} lines look like leaks`;
@@ -135,7 +135,7 @@ export function VerdictStrip() {
   const { report, judged, run } = useView();
   const heap = isHeapOnly(run.meta) ? report.heap : null;
   const verdict = report.verdict;
-  if (!judged) return <section class="verdict pending" aria-label="Verdict"><h1>Working out the verdict …</h1></section>;
+  if (!judged) return <section class="verdict pending" aria-label="Verdict"><h1>Computing the verdict …</h1></section>;
   const withheld = verdict?.kind === "withheld";
   const confidence = verdict?.confidence;
   return (

@@ -18,7 +18,7 @@ export interface WaitRow {
   max: number;
 }
 
-export const kWholeRunNote = "This page is a file: these figures are of the whole run, whatever range and threads are selected.";
+export const kWholeRunNote = "This page is a saved file: these numbers are for the whole run, not for the selected range and threads.";
 
 // Waiting on behalf of others, though it may be compiled into the program.
 const kWaitingHelpers = /^(std::|__gnu_cxx::|__gthread|pthread_|__pthread|boost::|absl::)/;
@@ -58,8 +58,8 @@ export function WaitsTab() {
   }, [answer.value, state.only]);
   const all = rows.reduce((sum, row) => sum + row.total, 0);
   if (answer.error) return <div class="empty">{answer.error}</div>;
-  if (!answer.value) return <p class="loading">Counting waits …</p>;
-  if (!run.meta.has_waits) return <div class="empty">This run holds no waits: it was imported, or only CPU time was captured. <br />A capture with <code>assay record</code> has them.</div>;
+  if (!answer.value) return <p class="loading">Loading waits …</p>;
+  if (!run.meta.has_waits) return <div class="empty">This run has no waits: it was imported, or only CPU time was recorded. <br /><code>assay record</code> records waits.</div>;
   return (
     <div class="tab-body">
       <div class="tools">

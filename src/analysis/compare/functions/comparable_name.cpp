@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 
+#include "model/code/code_origin.h"
+
 namespace assay::analysis {
 namespace {
 
@@ -51,11 +53,9 @@ std::string comparable_name(std::string_view name) {
 
 std::string comparable_module(std::string_view module) {
   if (module == "[unknown]" || module == "?") return "";
-  size_t so = module.find(".so");
-  bool is_library =
-      so != std::string_view::npos && (so + 3 == module.size() || module[so + 3] == '.');
-  if (!is_library) return std::string(module);
-  std::string_view stem = module.substr(0, so);
+  size_t suffix = model::library_suffix_at(module);
+  if (suffix == std::string_view::npos) return std::string(module);
+  std::string_view stem = module.substr(0, suffix);
   size_t dash = stem.rfind('-');
   bool versioned = dash != std::string_view::npos && dash + 1 < stem.size() &&
                    stem.find_first_not_of("0123456789.", dash + 1) == std::string_view::npos;

@@ -3,8 +3,12 @@
 #pragma once
 
 // clang-format off: the helpers need the types first.
+#ifdef ASSAY_ON_HOST  // the unit tests run the programs in user space, with helpers of their own
+#include "capture/bpf/testing/host_helpers.h"
+#else
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
+#endif
 #include <linux/bpf.h>
 #include <linux/types.h>
 #include <stdbool.h>

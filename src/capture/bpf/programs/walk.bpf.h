@@ -14,7 +14,9 @@ enum fp_state { kFpLost, kFpSampled, kFpValue, kFpSlot };
 #define FP_SLOT_LOST 30
 
 // Clang knows that a checked index is in bounds and removes the mask that the verifier needs.
+#ifndef MASK
 #define MASK(value, mask) asm volatile("%0 &= " #mask : "+r"(value))
+#endif
 
 static __always_inline void fill_window(struct walk* w, u64 need) {
   long failed;

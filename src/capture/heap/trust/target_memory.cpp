@@ -102,7 +102,8 @@ Result<UniqueFd> take_memory_file(pid_t pid, int number, const std::string& name
   return fd;
 }
 
-// Looked at before it is opened; then opened behind our own descriptor, which nobody can swap.
+// Looked at before it is opened; then opened behind our own descriptor, which the target cannot
+// swap.
 Result<UniqueFd> open_mapped_memory(const std::string& path, const std::string& name) {
   UniqueFd place(::open(path.c_str(), O_PATH | O_CLOEXEC));
   struct stat status {};

@@ -24,7 +24,7 @@ namespace assay::capture {
 
 enum class MemoryState : uint8_t {
   fresh,   // just made: empty and without seals
-  sealed,  // nobody can make it smaller any more
+  sealed,  // it cannot become smaller any more
 };
 
 // An Error unless the descriptor is a memory file of this name, to be read and written.

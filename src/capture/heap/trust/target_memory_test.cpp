@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "capture/heap/fake_heap_writer.h"
 #include "capture/heap/heap_channel.h"
+#include "capture/heap/testing/fake_heap_writer.h"
 
 namespace assay::capture {
 namespace {
