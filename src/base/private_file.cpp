@@ -7,6 +7,8 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#include "base/file_group.h"
+
 namespace assay {
 namespace {
 
@@ -53,6 +55,48 @@ std::string random_suffix() {
   return fmt::format("{:016x}", number);
 }
 
+class FileBeside final : public FileInTheMaking {
+ public:
+  FileBeside(std::string path, Place place, std::string beside, Existing existing)
+      : path_(std::move(path)),
+        place_(std::move(place)),
+        beside_(std::move(beside)),
+        existing_(existing) {}
+  FileBeside(const FileBeside&) = delete;
+  FileBeside& operator=(const FileBeside&) = delete;
+  ~FileBeside() override {
+    if (!beside_.empty()) ::unlinkat(place_.directory.get(), beside_.c_str(), 0);
+  }
+
+  Result<void> commit() override {
+    int folder = place_.directory.get();
+    const char* name = place_.name.c_str();
+    if (existing_ == Existing::refuse) {
+      // link() refuses to replace, also when another process was quicker; not every file system
+      // has it.
+      if (::linkat(folder, beside_.c_str(), folder, name, 0) == 0) {
+        ::unlinkat(folder, beside_.c_str(), 0);
+        beside_.clear();
+        return {};
+      }
+      if (errno == EEXIST) return fail_with_remedy(path_ + " exists already", "", EEXIST);
+      struct stat status {};
+      if (::fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0)
+        return fail_with_remedy(path_ + " exists already", "", EEXIST);
+    }
+    if (::renameat(folder, beside_.c_str(), folder, name) != 0)
+      return fail_errno("cannot write {}", path_);
+    beside_.clear();
+    return {};
+  }
+
+ private:
+  std::string path_;  // as it was given
+  Place place_;
+  std::string beside_;  // the last part of the file beside it; empty: it is in its place
+  Existing existing_;
+};
+
 }  // namespace
 
 Result<void> PrivateFile::check_place(const std::string& path) {
@@ -69,31 +113,13 @@ Result<UniqueFd> PrivateFile::make_at(const std::string& path) {
 }
 
 Result<PrivateFile> PrivateFile::create(const std::string& path, Existing existing) {
-  auto place = find_place(path);
-  if (!place) return std::unexpected(place.error());
-  if (auto fine = check_replaceable(*place, path); !fine) return std::unexpected(fine.error());
+  auto made = file_door().create(path, existing);
+  if (!made) return std::unexpected(made.error());
   PrivateFile file;
   file.path_ = path;
-  file.name_ = std::move(place->name);
-  file.directory_ = std::move(place->directory);
-  file.existing_ = existing;
-  for (int i = 0; i < kTries && !file.fd_.valid(); ++i) {
-    file.beside_ = fmt::format("{}.new-{}", file.name_, random_suffix());
-    file.fd_ =
-        UniqueFd(::openat(file.directory_.get(), file.beside_.c_str(), kNewFile, kOwnerAlone));
-    if (!file.fd_.valid() && errno != EEXIST) break;
-  }
-  if (!file.fd_.valid()) {
-    file.beside_.clear();
-    return fail_errno("cannot write {}", path);
-  }
-  // Neither a umask nor a directory's default list decides who may read it.
-  if (::fchmod(file.fd_.get(), kOwnerAlone) != 0) return fail_errno("cannot write {}", path);
+  file.fd_ = std::move(made->fd);
+  file.making_ = std::move(made->making);
   return file;
-}
-
-PrivateFile::~PrivateFile() {
-  if (!beside_.empty() && directory_.valid()) ::unlinkat(directory_.get(), beside_.c_str(), 0);
 }
 
 Result<void> PrivateFile::write(std::string_view bytes) {
@@ -107,24 +133,25 @@ Result<void> PrivateFile::write(std::string_view bytes) {
 }
 
 Result<void> PrivateFile::commit() {
-  int folder = directory_.get();
-  if (existing_ == Existing::refuse) {
-    // link() refuses to replace, also when another process was quicker; not every file system has
-    // it.
-    if (::linkat(folder, beside_.c_str(), folder, name_.c_str(), 0) == 0) {
-      ::unlinkat(folder, beside_.c_str(), 0);
-      beside_.clear();
-      return {};
-    }
-    if (errno == EEXIST) return fail_with_remedy(path_ + " exists already", "", EEXIST);
-    struct stat status {};
-    if (::fstatat(folder, name_.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
-      return fail_with_remedy(path_ + " exists already", "", EEXIST);
+  return making_->commit();
+}
+
+Result<NewFile> make_beside(const std::string& path, Existing existing) {
+  auto place = find_place(path);
+  if (!place) return std::unexpected(place.error());
+  if (auto fine = check_replaceable(*place, path); !fine) return std::unexpected(fine.error());
+  NewFile file;
+  std::string beside;
+  for (int i = 0; i < kTries && !file.fd.valid(); ++i) {
+    beside = fmt::format("{}.new-{}", place->name, random_suffix());
+    file.fd = UniqueFd(::openat(place->directory.get(), beside.c_str(), kNewFile, kOwnerAlone));
+    if (!file.fd.valid() && errno != EEXIST) break;
   }
-  if (::renameat(folder, beside_.c_str(), folder, name_.c_str()) != 0)
-    return fail_errno("cannot write {}", path_);
-  beside_.clear();
-  return {};
+  if (!file.fd.valid()) return fail_errno("cannot write {}", path);
+  int fd = file.fd.get();
+  file.making = std::make_unique<FileBeside>(path, std::move(*place), beside, existing);
+  if (auto set = set_access(fd, path); !set) return std::unexpected(set.error());
+  return file;
 }
 
 }  // namespace assay

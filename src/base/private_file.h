@@ -1,9 +1,10 @@
-// PrivateFile: a new file that its owner alone can read, and that is there whole or not at all.
+// PrivateFile: a new file that its owner alone (or a chosen group, file_group.h) can read, and that is there whole or not at all.
 //
 // Every file that Assay leaves behind is made here. The bytes go into a new file beside the place
-// (mode 0600 whatever the umask, O_EXCL, no link is followed); commit() renames it into its place,
+// (its mode whatever the umask, O_EXCL, no link is followed); commit() renames it into its place,
 // and without commit() nothing is left. What stands at the place already is replaced only if it is
-// a regular file: a symbolic link, a device or a directory is refused.
+// a regular file: a symbolic link, a device or a directory is refused. A confined process has the file
+// made by the process that started it (file_door.h).
 // Threads: one owner. Failures: Errors that name the place, not the file beside it.
 #pragma once
 
@@ -11,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/file_door.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 
@@ -18,7 +20,7 @@ namespace assay {
 
 class PrivateFile {
  public:
-  enum class Existing : uint8_t { refuse, replace };
+  using Existing = assay::Existing;
 
   static Result<PrivateFile> create(const std::string& path, Existing existing);
   // A new, empty file at exactly this path, in one step; an Error when anything stands there.
@@ -28,7 +30,6 @@ class PrivateFile {
 
   PrivateFile(PrivateFile&& other) noexcept = default;
   PrivateFile& operator=(PrivateFile&&) = delete;
-  ~PrivateFile();
 
   int fd() const { return fd_.get(); }  // for reading and writing
   Result<void> write(std::string_view bytes);
@@ -39,10 +40,12 @@ class PrivateFile {
  private:
   PrivateFile() = default;
 
-  std::string path_, name_;  // as it was given, and its last part
-  std::string beside_;       // the last part of the file beside it; empty: it is in its place
-  Existing existing_ = Existing::refuse;
-  UniqueFd directory_, fd_;
+  std::string path_;
+  UniqueFd fd_;
+  std::unique_ptr<FileInTheMaking> making_;
 };
+
+// The direct way: a new file beside the place.
+Result<NewFile> make_beside(const std::string& path, Existing existing);
 
 }  // namespace assay

@@ -1,9 +1,11 @@
 #include "cli/run_or_capture.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
+#include <fcntl.h>
+
+#include "base/file_door.h"
 #include "cli/output/terminal.h"
 #include "session/import/import_http.h"
 
@@ -26,31 +28,6 @@ bool is_capture(const std::string& path) {
   return file.is_open() && begin != kRunsBegin;
 }
 
-// A directory of our own, so that whatever is made in it goes with it.
-class TemporaryDirectory {
- public:
-  static Result<TemporaryDirectory> make() {
-    std::error_code error;
-    std::string name = (fs::temp_directory_path(error) / "assay-XXXXXX").string();
-    if (error || ::mkdtemp(name.data()) == nullptr) {
-      return fail_with_remedy("no temporary directory can be made",
-                              "set TMPDIR, or use assay import -o RUN.assay first");
-    }
-    return TemporaryDirectory(std::move(name));
-  }
-  TemporaryDirectory(TemporaryDirectory&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  TemporaryDirectory& operator=(TemporaryDirectory&&) = delete;
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  std::string file(const char* name) const { return path_ + "/" + name; }
-
- private:
-  explicit TemporaryDirectory(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
-
 void show_notes(const std::string& path, const run::Contents& contents, bool shows_times) {
   for (const auto& note : contents.notes) {
     // A command that needs waits says itself when there are none.
@@ -62,19 +39,37 @@ void show_notes(const std::string& path, const run::Contents& contents, bool sho
 
 }  // namespace
 
-Result<std::unique_ptr<run::Reader>> open_run_or_capture(const std::string& path,
-                                                         const ImportFlags& flags,
-                                                         bool shows_times) {
-  if (!is_capture(path)) return run::Reader::open(path);
-  auto directory = TemporaryDirectory::make();
-  if (!directory) return std::unexpected(directory.error());
+RunOrCapture::RunOrCapture(std::string path)
+    : path_(std::move(path)), is_capture_(is_capture(path_)) {}
+
+void RunOrCapture::allow(session::Confinement& rules) const {
+  if (is_capture_) return allow_capture(rules, {path_});
+  rules.files.runs.push_back(path_);
+}
+
+void allow_capture(session::Confinement& rules, const std::vector<std::string>& inputs) {
+  rules.files.modules = true;
+  for (const std::string& input : inputs) {
+    rules.files.captures.push_back(input);
+    rules.calls.connects |= session::is_http_url(input);
+  }
+}
+
+Result<std::unique_ptr<run::Reader>> RunOrCapture::open(const ImportFlags& flags,
+                                                        bool shows_times) const {
+  if (!is_capture_) return run::Reader::open(path_);
+  auto file = file_door().temporary();
+  if (!file) return std::unexpected(file.error());
+  UniqueFd written(::fcntl(file->get(), F_DUPFD_CLOEXEC, 0));
+  if (!written.valid()) return fail_errno("no descriptor left");
   session::ImportOptions options;
   flags.fill(options);
-  options.inputs = {path};
-  options.output = directory->file("run.assay");
-  if (auto done = session::import_files(options); !done) return std::unexpected(done.error());
-  auto reader = run::Reader::open(options.output);
-  if (reader) show_notes(path, (*reader)->contents(), shows_times);
+  options.inputs = {path_};
+  options.output = path_;
+  auto done = session::import_into(std::move(*file), options);
+  if (!done) return std::unexpected(done.error());
+  auto reader = run::Reader::read_back(std::move(written), path_);
+  if (reader) show_notes(path_, (*reader)->contents(), shows_times);
   return reader;
 }
 

@@ -4,11 +4,10 @@
 #include <map>
 #include <memory>
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/unique_fd.h"
+#include "base/file_door.h"
 
 namespace assay::cli {
 namespace {
@@ -18,15 +17,11 @@ constexpr size_t kLongestLine = 400;
 
 std::vector<std::string> lines_of(const std::string& path) {
   std::vector<std::string> lines;
-  // O_NONBLOCK: opening a pipe that somebody put there must not wait for its writer.
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  auto found = file_door().open(path, Purpose::source);
   struct stat info {};
-  if (!fd.valid() || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode) ||
-      info.st_size > kLargestFile) {
-    return lines;
-  }
+  if (!found || ::fstat(found->fd.get(), &info) != 0 || info.st_size > kLargestFile) return lines;
   std::string text(static_cast<size_t>(info.st_size), '\0');
-  ssize_t got = ::pread(fd.get(), text.data(), text.size(), 0);
+  ssize_t got = ::pread(found->fd.get(), text.data(), text.size(), 0);
   text.resize(static_cast<size_t>(std::max<ssize_t>(0, got)));
   for (size_t begin = 0; begin < text.size();) {
     size_t end = std::min(text.find('\n', begin), text.size());

@@ -24,6 +24,7 @@ std::string to_hex(std::string_view bytes) {
 constexpr uint64_t kWorthAThreadBytes = 64 << 10;
 constexpr uint64_t kMaxNoteBytes = 1 << 20;
 constexpr uint64_t kMaxBuildIdBytes = 64;
+constexpr uint64_t kMostNotes = 32;  // sections and segments of notes that are looked at
 
 // The headers of each class, so that one walk serves both.
 struct Class64 {
@@ -331,13 +332,17 @@ std::string ElfFile::build_id_in(uint64_t offset, uint64_t size, uint64_t alignm
 // Sections come first: a separate debug file keeps its note section, but its program headers point
 // to bytes it no longer has. Files stripped of sections have the program headers alone.
 std::string ElfFile::build_id() {
+  // Headers can name the same bytes a hundred thousand times.
+  uint64_t notes_left = kMostNotes;
   for (const auto& section : sections_) {
-    if (section.type != SHT_NOTE) continue;
+    if (section.type != SHT_NOTE || notes_left == 0) continue;
+    --notes_left;
     std::string id = build_id_in(section.offset, section.size, section.alignment);
     if (!id.empty()) return id;
   }
   for (const auto& segment : segments_) {
-    if (segment.type != PT_NOTE) continue;
+    if (segment.type != PT_NOTE || notes_left == 0) continue;
+    --notes_left;
     std::string id = build_id_in(segment.offset, segment.file_size, segment.alignment);
     if (!id.empty()) return id;
   }

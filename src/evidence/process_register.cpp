@@ -1,10 +1,7 @@
 #include "evidence/process_register.h"
 
-#include <fcntl.h>
-
-#include "base/unique_fd.h"
 #include "capture/counters/facts.h"
-#include "os/process/module_file.h"
+#include "os/process/binary_reader.h"
 
 namespace assay::evidence {
 namespace {
@@ -29,9 +26,8 @@ std::string ProcessRegister::build_id(pid_t pid, const std::string& exe) {
   if (exe.empty()) return "";  // launched and not yet executed
   auto [it, added] = build_ids_.try_emplace(exe);
   if (added) {
-    UniqueFd file(
-        ::open(fmt::format("{}/{}/exe", proc_.root(), pid).c_str(), O_RDONLY | O_CLOEXEC));
-    auto read = file.valid() ? os::read_build_id(file.get()) : Result<std::string>("");
+    auto file = os::open_program(pid, proc_.root());
+    auto read = file ? os::binary_reader().build_id(file->get()) : Result<std::string>("");
     if (read) it->second = *read;
   }
   return it->second;

@@ -189,6 +189,10 @@ void Recording::count_losses(const capture::Batch& batch) {
   if (batch.throttled > 0) add_loss(LossKind::throttled, -1, batch.drained_at, batch.throttled);
 }
 
+void Recording::add_uncovered(int cpu, TimeNs time, uint64_t samples) {
+  add_loss(LossKind::ring_records, cpu, time, samples);
+}
+
 void Recording::add_loss(LossKind kind, int cpu, TimeNs time, uint64_t count) {
   parts_.sink.add_loss({kind, cpu, time, count});
   if (kind != LossKind::out_of_order) counts_.lost.fetch_add(count, std::memory_order_relaxed);

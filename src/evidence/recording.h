@@ -75,6 +75,8 @@ class Recording {
   const BpfEvidence* bpf_evidence() const { return bpf_.get(); }
   // Records were lost: looks for threads that were not announced and drops those that are gone.
   void resynchronise(TimeNs now);
+  // A CPU ran without events: so many samples are missing there. Any thread.
+  void add_uncovered(int cpu, TimeNs time, uint64_t samples);
 
  private:
   void handle(std::span<const std::byte> bytes);

@@ -8,8 +8,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/wire.h"
 #include "model/location.h"
-#include "reader/wire.h"
+#include "os/process/binary_facts.h"
 #include "symbol/symbolizer.h"
 
 namespace assay::reader {
@@ -22,6 +23,8 @@ enum class Kind : uint8_t {
   resolve_data = 3,  // module, address → text
   status = 4,        // module → status
   build_table = 5,  // build id; the file as descriptor → the bytes of an unwind table, or why not
+  build_id = 6,      // the file as descriptor → what was wrong, or the build id
+  binary_facts = 7,  // the same → what was wrong, or how the program was built
   // Answers of the reader.
   answer = 16,
   // What the reader asks back while it works.
@@ -71,6 +74,45 @@ inline symbol::ModuleStatus read_status(WireReader& in) {
   status.source = in.text();
   status.problem = in.text();
   return status;
+}
+
+inline void write(WireWriter& out, const os::BinaryFacts& facts) {
+  out.text(facts.build_id).u8(static_cast<uint8_t>(facts.linkage));
+  for (bool yes : {facts.has_symtab, facts.has_dynsym, facts.has_debug_info, facts.has_debug_link,
+                   facts.debug_containers})
+    out.u8(yes ? 1 : 0);
+  out.u32(facts.units_read).u32(facts.units_optimised).u32(facts.units_debug);
+  out.text(facts.compiler).text(facts.flags);
+  out.u8(static_cast<uint8_t>(facts.optimisation)).u8(static_cast<uint8_t>(facts.frame_pointers));
+  out.text(facts.limit).u32(static_cast<uint32_t>(facts.sanitizers.size()));
+  for (const std::string& name : facts.sanitizers) out.text(name);
+}
+
+// A number that none of the enumerators has is read as the first, which is "unknown".
+template <class Enum>
+Enum read_enumerator(WireReader& in, Enum last) {
+  uint8_t value = in.u8();
+  return value <= static_cast<uint8_t>(last) ? static_cast<Enum>(value) : Enum{};
+}
+
+inline os::BinaryFacts read_facts(WireReader& in) {
+  os::BinaryFacts facts;
+  facts.build_id = in.text();
+  facts.linkage = read_enumerator(in, os::Linkage::shared);
+  for (bool* yes : {&facts.has_symtab, &facts.has_dynsym, &facts.has_debug_info,
+                    &facts.has_debug_link, &facts.debug_containers})
+    *yes = in.u8() != 0;
+  facts.units_read = in.u32();
+  facts.units_optimised = in.u32();
+  facts.units_debug = in.u32();
+  facts.compiler = in.text();
+  facts.flags = in.text();
+  facts.optimisation = read_enumerator(in, os::Optimisation::debug);
+  facts.frame_pointers = read_enumerator(in, os::FramePointers::omitted);
+  facts.limit = in.text();
+  facts.sanitizers.resize(in.count(sizeof(uint32_t)));
+  for (std::string& name : facts.sanitizers) name = in.text();
+  return facts;
 }
 
 }  // namespace assay::reader

@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "base/sanitized.h"
+#include "base/wire.h"
 #include "model/stack.h"
+#include "os/process/module_file.h"
 #include "reader/readers.h"
-#include "reader/wire.h"
+#include "reader/remote_binaries.h"
 #include "symbol/file_access.h"
 #include "unwind/table/build_from_file.h"
 
@@ -189,6 +191,43 @@ TEST(Readers, AHugeSparseFileIsGivenUp) {
     EXPECT_NE(remote->module_status(module.id).problem, "");
   }
   std::filesystem::remove_all(folder);
+}
+
+TEST(RemoteBinaries, TellWhatThisProcessWouldRead) {
+  UniqueFd own(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  auto id_here = os::read_build_id(own.get());
+  auto here = os::read_binary_facts(own.get());
+  ASSERT_TRUE(id_here && here);
+  EXPECT_EQ(&os::binary_reader(), &os::binary_reader());
+  RemoteBinaries remote(options());
+  ASSERT_EQ(&os::binary_reader(), &remote) << "it is asked from now on";
+  auto id_there = os::binary_reader().build_id(own.get());
+  auto there = os::binary_reader().facts(own.get());
+  ASSERT_TRUE(id_there && there) << (id_there ? there.error().what : id_there.error().what);
+  EXPECT_EQ(*id_there, *id_here);
+  EXPECT_EQ(there->build_id, here->build_id);
+  EXPECT_EQ(there->linkage, here->linkage);
+  EXPECT_EQ(there->has_symtab, here->has_symtab);
+  EXPECT_EQ(there->has_dynsym, here->has_dynsym);
+  EXPECT_EQ(there->has_debug_info, here->has_debug_info);
+  EXPECT_EQ(there->has_debug_link, here->has_debug_link);
+  EXPECT_EQ(there->units_read, here->units_read);
+  EXPECT_EQ(there->units_optimised, here->units_optimised);
+  EXPECT_EQ(there->units_debug, here->units_debug);
+  EXPECT_EQ(there->compiler, here->compiler);
+  EXPECT_EQ(there->flags, here->flags);
+  EXPECT_EQ(there->optimisation, here->optimisation);
+  EXPECT_EQ(there->frame_pointers, here->frame_pointers);
+  EXPECT_EQ(there->limit, here->limit);
+  EXPECT_EQ(there->sanitizers, here->sanitizers);
+}
+
+TEST(RemoteBinaries, WhatIsNoProgramIsAnErrorAndTheNextQuestionIsAnswered) {
+  RemoteBinaries remote(options());
+  UniqueFd text(::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC));
+  EXPECT_FALSE(remote.facts(text.get()));
+  UniqueFd own(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  EXPECT_TRUE(remote.build_id(own.get()));
 }
 
 TEST(Wire, WrongLengthsReadAsNothing) {

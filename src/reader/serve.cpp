@@ -115,10 +115,26 @@ class Server {
       case Kind::build_table:
         build_table(in, question, out);
         break;
+      case Kind::build_id: {
+        auto id = os::read_build_id(file_of(question));
+        out.text(id ? "" : id.error().what).text(id.value_or(""));
+        break;
+      }
+      case Kind::binary_facts: {
+        auto facts = os::read_binary_facts(file_of(question));
+        out.text(facts ? "" : facts.error().what);
+        write(out, facts.value_or(os::BinaryFacts{}));
+        break;
+      }
       default:
         _exit(1);
     }
     return out.take();
+  }
+
+  static int file_of(const os::Message& question) {
+    if (question.descriptors.empty()) _exit(1);
+    return question.descriptors.front().get();
   }
 
   void add_module(WireReader& in, os::Message& question) {

@@ -119,15 +119,22 @@ class FileReader : public Reader {
   mutable bool points_loaded_ = false;
 };
 
-}  // namespace
-
-Result<std::unique_ptr<Reader>> Reader::open(const std::string& path) {
-  auto database = open_run_file(path);
+Result<std::unique_ptr<Reader>> make_reader(Result<Database> database) {
   if (!database) return std::unexpected(database.error());
   auto contents = load_contents(*database);
   if (!contents) return std::unexpected(contents.error());
   return std::make_unique<FileReader>(std::move(*database),
                                       std::make_shared<const Contents>(std::move(*contents)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Reader>> Reader::open(const std::string& path) {
+  return make_reader(open_run_file(path));
+}
+
+Result<std::unique_ptr<Reader>> Reader::read_back(UniqueFd file, const std::string& path) {
+  return make_reader(open_run_file(std::move(file), path));
 }
 
 }  // namespace assay::run

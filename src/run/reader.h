@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "model/address_space.h"
 #include "model/data_name.h"
 #include "model/heap/heap.h"
@@ -72,6 +73,8 @@ struct TimeRange {
 class Reader {
  public:
   static Result<std::unique_ptr<Reader>> open(const std::string& path);
+  // A run that we have just written into `file`; `path` names it in Errors.
+  static Result<std::unique_ptr<Reader>> read_back(UniqueFd file, const std::string& path);
   virtual ~Reader() = default;
 
   virtual const Contents& contents() const = 0;

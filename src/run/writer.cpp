@@ -44,8 +44,11 @@ class FileWriter : public Writer {
  public:
   FileWriter(Database database, std::string path, const model::RunInfo& info)
       : database_(std::move(database)), path_(std::move(path)), tables_(database_), info_(info) {}
-  FileWriter(std::string draft_path, const model::RunInfo& info)
-      : draft_path_(std::move(draft_path)), tables_(database_), info_(info) {}
+  FileWriter(UniqueFd draft, std::string draft_path, const model::RunInfo& info)
+      : draft_(std::move(draft)),
+        draft_path_(std::move(draft_path)),
+        tables_(database_),
+        info_(info) {}
 
   ~FileWriter() override {
     if (!closed_) close_file();
@@ -176,9 +179,7 @@ class FileWriter : public Writer {
 
   // Now that it is known how much there is to write, if this is all.
   Result<void> make_draft() {
-    auto file = PrivateFile::make_at(draft_path_);
-    if (!file) return std::unexpected(file.error());
-    auto made = Database::open(RunFile::adopt(std::move(*file), ""), draft_path_);
+    auto made = Database::open(RunFile::adopt(std::move(draft_), ""), draft_path_);
     if (!made) return std::unexpected(made.error());
     database_ = std::move(*made);
     if (info_.finished && flushing_.bytes_at_most() < kSmallBytes) {
@@ -254,6 +255,7 @@ class FileWriter : public Writer {
     return {};
   }
 
+  UniqueFd draft_;          // until the first flush
   std::string draft_path_;  // empty: no draft
   Database database_;
   std::string path_;  // empty: it is a draft
@@ -283,11 +285,9 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, const mo
   return writer;
 }
 
-Result<std::unique_ptr<Writer>> Writer::create_draft(const std::string& path,
-                                                     const model::RunInfo& info) {
-  if (auto free = check_place(path, true); !free) return std::unexpected(free.error());
-  ::unlink(path.c_str());
-  return std::make_unique<FileWriter>(path, info);
+std::unique_ptr<Writer> Writer::create_draft(UniqueFd file, const std::string& path,
+                                             const model::RunInfo& info) {
+  return std::make_unique<FileWriter>(std::move(file), path, info);
 }
 
 }  // namespace assay::run

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "model/address_space.h"
 #include "model/data_name.h"
 #include "model/heap/heap.h"
@@ -33,10 +34,11 @@ class Writer {
   // Fails when the path exists (unless overwrite) or cannot be written.
   static Result<std::unique_ptr<Writer>> create(const std::string& path, const model::RunInfo& info,
                                                 bool overwrite);
-  // For a caller that moves the file to its final path when it is finished: the file is created at
-  // the first flush, has no journal, and is not synced. After a failure or a crash it is useless.
-  static Result<std::unique_ptr<Writer>> create_draft(const std::string& path,
-                                                      const model::RunInfo& info);
+  // For a caller that has made an empty file, and moves it to its final path when it is finished: it
+  // has no journal and is not synced. After a failure or a crash it is useless. `path` is for
+  // Errors.
+  static std::unique_ptr<Writer> create_draft(UniqueFd file, const std::string& path,
+                                              const model::RunInfo& info);
   // Whether create() would succeed; creates nothing. For checking before expensive work begins.
   static Result<void> check(const std::string& path, bool overwrite);
   virtual ~Writer() = default;

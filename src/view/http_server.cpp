@@ -204,23 +204,19 @@ class BeastServer final : public HttpServer {
   ~BeastServer() override { shared_.workers.join(); }
 
   Result<void> listen() {
+    UniqueFd own;
+    int fd = shared_.options.socket;
+    if (fd < 0) {
+      auto made = listen_on(shared_.options.address, shared_.options.port);
+      if (!made) return std::unexpected(made.error());
+      own = std::move(*made);
+      fd = own.get();
+    }
     beast::error_code error;
     auto address = asio::ip::make_address(shared_.options.address, error);
-    if (error) {
-      return fail_with_remedy(fmt::format("{} is no IP address", shared_.options.address),
-                              "assay view --bind 127.0.0.1 …");
-    }
-    tcp::endpoint endpoint(address, shared_.options.port);
-    acceptor_.open(endpoint.protocol(), error);
-    if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
-    if (!error) acceptor_.bind(endpoint, error);
-    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
-    if (error) {
-      return fail_with_remedy(
-          fmt::format("cannot listen on {}:{}: {}", bracketed(shared_.options.address),
-                      shared_.options.port, error.message()),
-          "assay view without --port takes a free one", error.value());
-    }
+    acceptor_.assign(tcp::endpoint(address, 0).protocol(), fd, error);
+    if (error) return fail("cannot listen: {}", error.message());
+    (void)own.release();
     shared_.port = acceptor_.local_endpoint().port();
     return {};
   }
@@ -263,6 +259,27 @@ class BeastServer final : public HttpServer {
 };
 
 }  // namespace
+
+Result<UniqueFd> listen_on(const std::string& address, uint16_t port) {
+  beast::error_code error;
+  auto parsed = asio::ip::make_address(address, error);
+  if (error)
+    return fail_with_remedy(fmt::format("{} is no IP address", address),
+                            "assay view --bind 127.0.0.1 …");
+  asio::io_context context{1};
+  tcp::acceptor acceptor(context);
+  tcp::endpoint endpoint(parsed, port);
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+  if (error) {
+    return fail_with_remedy(
+        fmt::format("cannot listen on {}:{}: {}", bracketed(address), port, error.message()),
+        "assay view without --port takes a free one", error.value());
+  }
+  return UniqueFd(acceptor.release());
+}
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(const ServerOptions& options,
                                                       Handler handler) {

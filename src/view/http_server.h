@@ -20,6 +20,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "view/api.h"
 
 namespace assay::view {
@@ -27,6 +28,7 @@ namespace assay::view {
 struct ServerOptions {
   std::string address = "127.0.0.1";
   uint16_t port = 0;  // 0: a free one
+  int socket = -1;    // that listens there already (listen_on()); -1: start() makes one
   std::string token;
   size_t header_limit = 16 << 10;
   size_t body_limit = 4 << 20;
@@ -36,6 +38,9 @@ struct ServerOptions {
   std::chrono::milliseconds stranger_patience{3'000};  // for a first request
   bool stop_on_signals = true;
 };
+
+// A socket that listens, for a server that may not make one itself. Failures: as start().
+Result<UniqueFd> listen_on(const std::string& address, uint16_t port);
 
 using Handler = std::function<Response(const Request&)>;
 

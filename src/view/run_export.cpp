@@ -1,37 +1,11 @@
 #include "view/run_export.h"
 
-#include <filesystem>
-#include <fstream>
-
 #include <nlohmann/json.hpp>
-#include <stdlib.h>
 
 #include "formats/export/export.h"
 
 namespace assay::view {
 namespace {
-
-// A directory of our own that goes away with everything in it.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::error_code failed;
-    std::string pattern = std::filesystem::temp_directory_path(failed).string();
-    if (failed) pattern = "/tmp";
-    pattern += "/assay-export-XXXXXX";
-    if (::mkdtemp(pattern.data()) != nullptr) path_ = pattern;
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 std::string text_of(const Parameters& parameters, const std::string& name) {
   auto found = parameters.find(name);
@@ -78,17 +52,11 @@ std::string formats_json() {
 Result<Exported> export_part(const run::Reader& reader, const Parameters& parameters) {
   auto options = options_of(parameters);
   if (!options) return std::unexpected(options.error());
-  TemporaryDirectory directory;
-  if (directory.path().empty()) return fail("no temporary directory can be made for the export");
+  auto text = formats::export_to_text(reader, *options);
+  if (!text) return std::unexpected(text.error());
   Exported exported;
   exported.file_name = "assay" + std::string(options->format->suffixes[0]);
-  std::string path = directory.path() + "/" + exported.file_name;
-  if (auto done = formats::export_run(reader, *options, path); !done) {
-    return std::unexpected(done.error());
-  }
-  std::ifstream file(path, std::ios::binary);
-  exported.bytes.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
-  if (!file.good() && !file.eof()) return fail("the export could not be read back");
+  exported.bytes = std::move(*text);
   return exported;
 }
 

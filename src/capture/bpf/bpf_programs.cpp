@@ -117,6 +117,7 @@ class LoadedPrograms final : public BpfPrograms {
 
   Result<void> open();
   Result<void> attach(const perf_event_attr& on_cpu) override;
+  Result<void> reopen_cpu(int cpu) override;
   void detach() override;
   bool add_process(pid_t pid, uint64_t code) override;
   void update_process(pid_t pid, uint64_t code) override;
@@ -143,7 +144,7 @@ class LoadedPrograms final : public BpfPrograms {
   uint64_t counter(uint32_t which) const;
   void next_generation() { std::atomic_ref(skeleton_->data->generation).fetch_add(1); }
   Result<void> create_rings();
-  Result<void> attach_samples(const perf_event_attr& on_cpu);
+  Result<void> attach_samples(int cpu);
 
   BpfOptions options_;
   std::unique_ptr<assay_bpf, CloseSkeleton> skeleton_;
@@ -151,7 +152,7 @@ class LoadedPrograms final : public BpfPrograms {
   size_t ring_bytes_ = 0;
   std::vector<Ring> rings_;
   std::vector<Mapped> chunks_;
-  std::vector<UniqueFd> sample_events_;
+  perf_event_attr on_cpu_{};
   std::vector<bpf_link*> links_;
   bpf_link* iterator_ = nullptr;
   uint64_t told_lost_ = 0;
@@ -225,20 +226,28 @@ Result<void> LoadedPrograms::attach(const perf_event_attr& on_cpu) {
   if (iterator_ == nullptr)
     return std::unexpected(explain("the BPF task iterator cannot be attached", errno));
   open_waits();  // registers the existing threads
-  return attach_samples(on_cpu);
-}
-
-Result<void> LoadedPrograms::attach_samples(const perf_event_attr& on_cpu) {
+  on_cpu_ = on_cpu;
   for (int cpu : options_.cpus) {
-    auto event = os::real_perf_kernel().open(on_cpu, -1, cpu);
-    if (!event) return std::unexpected(event.error());
-    bpf_link* link = bpf_program__attach_perf_event(skeleton_->progs.on_sample, event->get());
-    if (link == nullptr)
-      return std::unexpected(explain("the BPF program cannot be attached to samples", errno));
-    links_.push_back(link);
-    event->release();  // the link closes it
+    if (auto attached = attach_samples(cpu); !attached) return attached;
   }
   return {};
+}
+
+Result<void> LoadedPrograms::attach_samples(int cpu) {
+  auto event = os::real_perf_kernel().open(on_cpu_, -1, cpu);
+  if (!event) return std::unexpected(event.error());
+  bpf_link* link = bpf_program__attach_perf_event(skeleton_->progs.on_sample, event->get());
+  if (link == nullptr)
+    return std::unexpected(explain("the BPF program cannot be attached to samples", errno));
+  links_.push_back(link);
+  event->release();  // the link closes it
+  return {};
+}
+
+Result<void> LoadedPrograms::reopen_cpu(int cpu) {
+  if (std::ranges::find(options_.cpus, cpu) == options_.cpus.end())
+    return fail("it was not online when the capture began");
+  return attach_samples(cpu);
 }
 
 void LoadedPrograms::detach() {

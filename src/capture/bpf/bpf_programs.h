@@ -40,6 +40,8 @@ class BpfPrograms : public BatchSource {
 
   // Begins to trace; `on_cpu` is the event whose every overflow on each CPU is a sample.
   virtual Result<void> attach(const perf_event_attr& on_cpu) = 0;
+  // Samples a CPU again that was taken off and brought back.
+  virtual Result<void> reopen_cpu(int cpu) = 0;
   virtual void detach() = 0;
 
   // Watches a process. False when the table of processes is full.

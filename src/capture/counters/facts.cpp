@@ -2,12 +2,11 @@
 
 #include <ctime>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/clock.h"
-#include "base/unique_fd.h"
+#include "os/process/binary_reader.h"
 
 namespace assay::capture {
 namespace {
@@ -122,9 +121,8 @@ std::vector<model::Fact> read_process_facts(model::ProcessId id, pid_t pid, cons
                                             const os::ProcFs& proc, const os::CgroupFs& cgroups) {
   std::vector<model::Fact> all;
   if (auto image = os::read_running_image(pid, proc)) append(all, image_facts(id, *image));
-  UniqueFd exe(::open(fmt::format("{}/{}/exe", proc.root(), pid).c_str(), O_RDONLY | O_CLOEXEC));
-  if (exe.valid()) {
-    if (auto binary = os::read_binary_facts(exe.get())) append(all, binary_facts(id, *binary));
+  if (auto exe = os::open_program(pid, proc.root())) {
+    if (auto binary = os::binary_reader().facts(exe->get())) append(all, binary_facts(id, *binary));
   }
   append(all, limit_facts(id, os::usable_cpus(pid, host, proc, cgroups)));
   FactList facts(scope_of(id));

@@ -404,6 +404,25 @@ Result<void> EventSet::reopen_switches() {
   return {};
 }
 
+Result<void> EventSet::reopen_cpu(int cpu) {
+  auto rings = std::ranges::find(rings_, cpu, &CpuRings::cpu);
+  if (rings == rings_.end()) return fail("it was not online when the capture began");
+  if (tier_ != Tier::per_cpu) return {};
+  // The owners of the rings stay open, since the rings are theirs.
+  std::erase_if(events_, [&](const Event& event) {
+    int fd = event.fd.get();
+    if (event.cpu != cpu || fd == rings->side_fd || fd == rings->sample_fd) return false;
+    lost_by_closed_ += kernel_.lost(fd).value_or(0);
+    return true;
+  });
+  for (EventKind kind : kinds()) {
+    auto opened = open_one(kind, -1, *rings);
+    if (opened && enabled_ && is_wanted(kind)) opened = kernel_.enable(events_.back().fd.get());
+    if (!opened) return opened;
+  }
+  return {};
+}
+
 EventKind EventSet::kind_of(uint64_t id) const {
   auto it = kind_by_id_.find(id);
   return it == kind_by_id_.end() ? EventKind::unknown : it->second;

@@ -81,6 +81,11 @@ class EventSet : public EventIds {
   bool off_cpu_user_chain() const { return options_.off_cpu_user_chain; }
   uint32_t off_cpu_copy_bytes() const { return options_.off_cpu_copy_bytes; }
 
+  // Opens the events of a CPU again that was taken off and brought back, which ends its events for
+  // good; those of threads go on by themselves. Its rings stay. Failures: a CPU that was not online
+  // when the set was opened; the kernel's.
+  Result<void> reopen_cpu(int cpu);
+
   // Whether switches are recorded with the kernel's part of the stack, which is the most expensive
   // part of the record. False only where a cheaper event was opened beside (per CPU, by
   // tracepoint).

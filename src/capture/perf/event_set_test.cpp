@@ -4,6 +4,8 @@
 #include <map>
 
 #include <gmock/gmock.h>
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "capture/perf/event_set_fixture.h"
@@ -374,6 +376,38 @@ TEST_F(EventSetTest, OffCpuCopyOfTasksIsNotChanged) {
   auto set = open();
   size_t opened = kernel_.events().size();
   EXPECT_FALSE(set->set_off_cpu_stacks(512, false));
+  EXPECT_EQ(kernel_.events().size(), opened);
+}
+
+TEST_F(EventSetTest, ACpuThatComesBackHasNewEventsInItsOldRings) {
+  auto set = open();
+  ASSERT_TRUE(set->enable());
+  auto sources = set->sources();
+  for (int times = 0; times < 2; ++times) {
+    size_t opened_before = kernel_.events().size();
+    ASSERT_TRUE(set->reopen_cpu(1));
+    std::set<EventKind> kinds;
+    for (size_t i = opened_before; i < kernel_.events().size(); ++i) {
+      const auto& event = *kernel_.events()[i];
+      kinds.insert(kind_of(event.attr));
+      EXPECT_EQ(event.cpu, 1);
+      EXPECT_TRUE(event.is_open() && event.enabled);
+      EXPECT_TRUE(FakePerfKernel::ring_of(event)) << "into the rings that are read";
+    }
+    EXPECT_EQ(kinds, (std::set{EventKind::side_band, EventKind::on_cpu, EventKind::off_cpu}));
+    EXPECT_EQ(kernel_.open_events().size(), 8u) << "3 of each CPU, and the owners of 2 rings";
+  }
+  auto after = set->sources();
+  ASSERT_EQ(after.size(), sources.size());
+  for (size_t i = 0; i < after.size(); ++i) EXPECT_EQ(after[i].ring, sources[i].ring);
+  EXPECT_FALSE(set->reopen_cpu(7)) << "it was not there when the rings were made";
+}
+
+TEST_F(EventSetTest, EventsOfThreadsOutliveACpu) {
+  kernel_.rules.every_process = false;
+  auto set = open();
+  size_t opened = kernel_.events().size();
+  EXPECT_TRUE(set->reopen_cpu(1));
   EXPECT_EQ(kernel_.events().size(), opened);
 }
 

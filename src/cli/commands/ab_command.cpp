@@ -6,6 +6,8 @@
 
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/confined.h"
+#include "cli/flags/group_flag.h"
 #include "cli/flags/usage.h"
 #include "cli/output/comparison_output.h"
 #include "cli/output/terminal.h"
@@ -94,6 +96,7 @@ class AbCommand final : public Command {
         ->type_name("DIR");
     parser->add_flag("--overwrite", options_.record.overwrite, "Replace run files that exist");
     parser->add_flag("-q,--quiet", quiet_, "No progress");
+    add_group_flag(*parser);
   }
 
   int run(const Invocation& invocation) override {
@@ -118,7 +121,11 @@ class AbCommand final : public Command {
       // Fewer runs than were asked for show less: they must not pass for a comparison in CI.
       if (!limits->empty()) code = kFailed;
     }
-    int judged = conclude(paths, *limits);
+    std::vector<std::string> runs = paths[0];
+    runs.insert(runs.end(), paths[1].begin(), paths[1].end());
+    session::Confinement rights = reading(runs);
+    rights.files.output_folders.push_back(options_.directory);
+    int judged = confined(rights, [&] { return conclude(paths, *limits); });
     return judged == kFailedOn || code == kDone ? judged : code;
   }
 

@@ -1,6 +1,8 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/confined.h"
+#include "cli/flags/group_flag.h"
 #include "cli/flags/selection_flags.h"
 #include "cli/output/comparison_output.h"
 #include "cli/output/terminal.h"
@@ -42,6 +44,7 @@ class DiffCommand final : public Command {
     selection_.add_to(*parser);
     parser->add_option("--fail-on", fail_on_, "Exit 3 when a measure changed beyond this")
         ->type_name("LIMIT");
+    add_group_flag(*parser);
   }
 
   int run(const Invocation&) override {
@@ -50,7 +53,15 @@ class DiffCommand final : public Command {
     auto selection = selection_.selection();
     if (!selection) return print_error(selection.error()), kWrongUsage;
     if (auto fine = refuse_time(*selection); !fine) return print_error(fine.error()), kWrongUsage;
-    auto compared = compare_files(base_, next_, per_, *selection);
+    std::vector<std::string> runs = base_;
+    runs.insert(runs.end(), next_.begin(), next_.end());
+    if (auto fine = refuse_repeated(base_, next_); !fine) return print_error(fine.error());
+    return confined(reading(runs, output_), [&] { return compare(*limits, *selection); });
+  }
+
+ private:
+  int compare(const std::vector<ChangeLimit>& limits, const run::Selection& selection) {
+    auto compared = compare_files(base_, next_, per_, selection);
     if (!compared) return print_error(compared.error());
     if (format_.empty()) format_ = format_of(output_);
     std::string text = render(*compared, format_, output_.empty() && wants_colour(STDOUT_FILENO));
@@ -59,10 +70,9 @@ class DiffCommand final : public Command {
     } else if (auto written = formats::write_whole(output_, text); !written) {
       return print_error(written.error());
     }
-    return judge_limits(compared->comparison, *limits);
+    return judge_limits(compared->comparison, limits);
   }
 
- private:
   std::vector<std::string> base_, next_, fail_on_;
   std::string per_, format_, output_;
   SelectionFlags selection_;

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/confined.h"
+#include "cli/flags/group_flag.h"
 #include "cli/flags/selection_flags.h"
 #include "cli/output/terminal.h"
 #include "cli/run_or_capture.h"
@@ -60,6 +62,7 @@ class ExportCommand final : public Command {
     parser->add_option("--split", split_, "process: one file per process, into directory -o")
         ->check(CLI::IsMember({"process"}))
         ->type_name("WHAT");
+    add_group_flag(*parser);
   }
 
   int run(const Invocation&) override {
@@ -67,11 +70,28 @@ class ExportCommand final : public Command {
       print_error(ready.error());
       return kWrongUsage;
     }
-    auto reader = open_run_or_capture(run_path_, flags_, shows_times());
+    RunOrCapture run(run_path_), base(base_path_.empty() ? run_path_ : base_path_);
+    session::Confinement rights = reading({}, split_.empty() ? output_ : "");
+    rights.reads = run_path_;
+    run.allow(rights);
+    if (!base_path_.empty()) base.allow(rights);
+    if (!split_.empty()) {
+      std::error_code error;
+      std::filesystem::create_directories(output_, error);
+      if (error)
+        return print_error({fmt::format("cannot make {}: {}", output_, error.message()), "", 0});
+      rights.files.output_folders.push_back(output_);
+    }
+    return confined(rights, [&] { return write(run, base); });
+  }
+
+ private:
+  int write(const RunOrCapture& from, const RunOrCapture& compared) {
+    auto reader = from.open(flags_, shows_times());
     if (!reader) return print_error(reader.error());
     std::unique_ptr<run::Reader> base;
     if (!base_path_.empty()) {
-      auto opened = open_run_or_capture(base_path_, flags_, shows_times());
+      auto opened = compared.open(flags_, shows_times());
       if (!opened) return print_error(opened.error());
       base = std::move(*opened);
       options_.base = base.get();
@@ -83,7 +103,6 @@ class ExportCommand final : public Command {
     return done.error().code == EPIPE ? kFailed : print_error(done.error());
   }
 
- private:
   Result<void> prepare() {
     options_.format =
         format_.empty() ? formats::format_of_file(output_) : formats::find_format(format_);
@@ -133,10 +152,6 @@ class ExportCommand final : public Command {
   }
 
   int export_split(const run::Reader& reader) {
-    std::error_code error;
-    std::filesystem::create_directories(output_, error);
-    if (error)
-      return print_error({fmt::format("cannot make {}: {}", output_, error.message()), "", 0});
     auto paths = formats::export_by_process(reader, options_, output_,
                                             std::string(options_.format->suffixes[0]));
     if (!paths) return print_error(paths.error());

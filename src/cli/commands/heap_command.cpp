@@ -3,6 +3,7 @@
 #include "analysis/heap/heap_leaks.h"
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/confined.h"
 #include "cli/flags/capture_flags.h"
 #include "cli/output/progress_text.h"
 #include "cli/output/terminal.h"
@@ -117,7 +118,9 @@ class HeapCommand final : public Command {
     if (outcome.ended_at_once) return leaks_ ? kFailed : ended;
     if (outcome.write_error) print_error(*outcome.write_error);
     int told = kDone;
-    if (leaks_ || !flags_.quiet()) told = show_report(outcome, ended);
+    if (leaks_ || !flags_.quiet()) {
+      told = confined(reading({options_.output}), [&] { return show_report(outcome, ended); });
+    }
     if (!flags_.quiet()) flags_.show_end(options_.output, outcome.holds);
     if (outcome.write_error) return kFailed;
     return leaks_ || ended == kDone ? told : ended;

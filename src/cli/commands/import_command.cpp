@@ -2,8 +2,11 @@
 
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/confined.h"
+#include "cli/flags/group_flag.h"
 #include "cli/flags/import_flags.h"
 #include "cli/output/terminal.h"
+#include "cli/run_or_capture.h"
 #include "formats/format.h"
 
 namespace assay::cli {
@@ -65,11 +68,21 @@ class ImportCommand final : public Command {
     flags_.add_to(*parser);
     parser->add_flag("--overwrite", options_.overwrite, "Replace the run file if it exists");
     parser->add_flag("-q,--quiet", quiet_, "Say nothing when all went well");
+    add_group_flag(*parser);
   }
 
   int run(const Invocation& invocation) override {
     options_.command_line = invocation.command_line;
     flags_.fill(options_);
+    if (auto fine = session::check_import(options_); !fine) return print_error(fine.error());
+    session::Confinement rights = reading({}, options_.output);
+    rights.reads = options_.inputs.size() == 1 ? options_.inputs.front() : "the files";
+    allow_capture(rights, options_.inputs);
+    return confined(rights, [this] { return import(); });
+  }
+
+ private:
+  int import() {
     auto outcome = session::import_files(options_);
     if (!outcome) return print_error(outcome.error());
     if (is_nothing(*outcome)) {
@@ -82,7 +95,6 @@ class ImportCommand final : public Command {
     return kDone;
   }
 
- private:
   session::ImportOptions options_;
   ImportFlags flags_;
   bool quiet_ = false;

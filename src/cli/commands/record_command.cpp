@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/confined.h"
 #include "cli/flags/capture_flags.h"
 #include "cli/flags/usage.h"
 #include "cli/output/out_dir.h"
@@ -157,15 +158,18 @@ class RecordCommand final : public Command {
     int code = outcome.launched_exit ? outcome.launched_exit->exit_code() : kDone;
     if (outcome.write_error) code = print_error(*outcome.write_error);
     if (!out_dir_.empty()) {
-      int written = fill_out_dir();
+      session::Confinement rights = reading({options_.output});
+      rights.files.output_folders.push_back(out_dir_);
+      int written = confined(rights, [this] { return fill_out_dir(); });
       if (code == kDone) code = written;
     }
     if (getenv("ASSAY_BPF_CHECK") != nullptr) say(stderr, "{}", session::to_text(outcome.bpf));
     if (!flags_.quiet()) {
-      if (auto shown = flags_.conclude(options_.output); !shown) {
-        int failed = print_error(shown.error());
-        if (code == kDone) code = failed;
-      }
+      int shown = confined(reading({options_.output}), [this] {
+        auto report = flags_.conclude(options_.output);
+        return report ? kDone : print_error(report.error());
+      });
+      if (code == kDone) code = shown;
       flags_.show_end(options_.output, outcome.holds);
     }
     return code;

@@ -5,6 +5,8 @@
 
 #include "analysis/analyse.h"
 #include "cli/commands.h"
+#include "cli/confined.h"
+#include "cli/flags/group_flag.h"
 #include "cli/flags/selection_flags.h"
 #include "cli/output/terminal.h"
 #include "cli/source_files.h"
@@ -47,6 +49,7 @@ class ReportCommand final : public Command {
         ->type_name("DIR");
     parser->add_flag("--source", local_source_, "Also read source lines from this machine's files that the run names");
     parser->add_flag("--no-source", no_source_, "Show no source lines, not even those in the run");
+    add_group_flag(*parser);
   }
 
   int run(const Invocation&) override {
@@ -54,9 +57,8 @@ class ReportCommand final : public Command {
     if (!selection) return print_error(selection.error()), kWrongUsage;
     if (auto fine = refuse_time(*selection); !fine) return print_error(fine.error()), kWrongUsage;
     options_.selection = std::move(*selection);
-    auto reader = run::Reader::open(run_path_);
-    if (!reader) return print_error(reader.error());
     options_.run_path = run_path_;
+    if (auto fine = check_output(); !fine) return print_error(fine.error());
     analysis::RuleSet rules;
     if (!rule_dirs_.empty()) {
       rules = analysis::load_rules(rule_dirs_);
@@ -65,6 +67,22 @@ class ReportCommand final : public Command {
         say(stderr, "assay: {} (this rule is left out)\n", error.text());
       }
     }
+    session::Confinement rights = reading({run_path_}, output_);
+    rights.files.sources = local_source_ && !no_source_;
+    return confined(rights, [this] { return report(); });
+  }
+
+ private:
+  Result<void> check_output() const {
+    std::error_code ignored;
+    if (output_.empty() || !std::filesystem::equivalent(output_, run_path_, ignored)) return {};
+    return fail_with_remedy(fmt::format("{} is the run itself", output_),
+                            "choose another file with -o");
+  }
+
+  int report() {
+    auto reader = run::Reader::open(run_path_);
+    if (!reader) return print_error(reader.error());
     if (!no_source_) options_.source = source_lines(**reader, local_source_);
     auto report = analysis::analyse(**reader, options_);
     if (!report) return print_error(report.error());
@@ -72,7 +90,6 @@ class ReportCommand final : public Command {
     return write(render(*report));
   }
 
- private:
   std::string render(const analysis::Report& report) const {
     if (json_ || format_ == "json") return report::render_json(report) + "\n";
     if (format_ == "md") return report::render_markdown(report);
@@ -95,11 +112,6 @@ class ReportCommand final : public Command {
       bool written =
           fwrite(text.data(), 1, text.size(), stdout) == text.size() && fflush(stdout) == 0;
       return written ? kDone : kFailed;
-    }
-    std::error_code ignored;
-    if (std::filesystem::equivalent(output_, run_path_, ignored)) {
-      return print_error(
-          Error{fmt::format("{} is the run itself", output_), "choose another file with -o", 0});
     }
     auto written = formats::write_whole(output_, text);
     return written ? kDone : print_error(written.error());

@@ -4,6 +4,7 @@
 #include "analysis/rules/rule_matches.h"
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/confined.h"
 #include "cli/output/terminal.h"
 #include "report/printable.h"
 #include "run/reader.h"
@@ -44,6 +45,11 @@ class RulesCommand final : public Command {
       print_error(Error{"rules test needs a run file", "assay rules test RUN", 0});
       return kWrongUsage;
     }
+    return confined(reading({run_path_}), [&] { return test(rules, code); });
+  }
+
+ private:
+  int test(const analysis::RuleSet& rules, int code) const {
     auto reader = run::Reader::open(run_path_);
     if (!reader) return print_error(reader.error());
     auto matches = analysis::match_rules(**reader, rules);
@@ -52,7 +58,6 @@ class RulesCommand final : public Command {
     return code;
   }
 
- private:
   static void list(const analysis::RuleSet& rules) {
     for (const auto& rule : rules.categories) {
       say(stdout, "category  {:<40} {}\n", rule.breakdown + "/" + rule.id, rule.origin.file);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/confined.h"
 #include "cli/flags/selection_flags.h"
 #include "cli/output/printable_cell.h"
 #include "cli/output/terminal.h"
@@ -107,6 +108,11 @@ class SqlCommand final : public Command {
     if (json_) format_ = "json";
     auto selection = selection_.selection();
     if (!selection) return print_error(selection.error()), kWrongUsage;
+    return confined(reading({run_path_}), [&] { return ask(*selection); });
+  }
+
+ private:
+  int ask(const run::Selection& selection) {
     AlignedTable table;
     std::vector<std::string> names;
     run::SqlSink sink;
@@ -116,13 +122,12 @@ class SqlCommand final : public Command {
       if (format_ == "tsv") say(stdout, "{}\n", tsv_line(names));
     };
     sink.row = [&](std::span<const run::SqlValue> values) { return emit(values, names, table); };
-    auto rows = run::run_sql(run_path_, query_, sink, *selection);
+    auto rows = run::run_sql(run_path_, query_, sink, selection);
     if (format_ == "table" && !names.empty()) table.print();
     if (!rows) return print_error(rows.error());
     return kDone;
   }
 
- private:
   // False when the reader of our output is gone.
   bool emit(std::span<const run::SqlValue> values, const std::vector<std::string>& names,
             AlignedTable& table) const {

@@ -10,6 +10,8 @@
 #include "analysis/load/load_summary.h"
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/confined.h"
+#include "cli/flags/group_flag.h"
 #include "cli/flags/target_options.h"
 #include "cli/flags/usage.h"
 #include "cli/output/sweep_output.h"
@@ -107,6 +109,7 @@ class SweepCommand final : public Command {
     parser->add_flag("--overwrite", options_.record.overwrite, "Replace run files that exist");
     parser->add_flag("-q,--quiet", quiet_, "No progress");
     parser->add_flag("--json", json_, "Print the result as JSON");
+    add_group_flag(*parser);
   }
 
   int run(const Invocation& invocation) override {
@@ -115,7 +118,7 @@ class SweepCommand final : public Command {
     if (auto directory = make_directory(temporary); !directory)
       return print_error(directory.error());
     install_stop_signals();
-    std::vector<analysis::ScalingLevel> levels;
+    std::vector<session::SweptLevel> levels;
     ProgressLine line(!quiet_);
     auto swept = session::sweep(
         options_, stop_requested(),
@@ -124,20 +127,33 @@ class SweepCommand final : public Command {
                                 options_.levels.size(), phase_text(state.phase)));
         },
         [&](const session::SweptLevel& level) -> Result<void> {
-          auto measured = measure(level);
-          if (!measured) return std::unexpected(measured.error());
-          levels.push_back(*measured);
+          levels.push_back(level);
           return {};
         });
     line.clear();
     // What was measured before something failed is worth showing.
     int code = swept ? kDone : print_error(swept.error());
     if (levels.empty()) return kFailed;
+    std::vector<std::string> runs;
+    for (const session::SweptLevel& level : levels) runs.push_back(level.run_path);
+    int shown = confined(reading(runs), [&] { return measure_and_show(levels); });
+    return code != kDone ? code : shown;
+  }
+
+ private:
+  int measure_and_show(const std::vector<session::SweptLevel>& swept) const {
+    std::vector<analysis::ScalingLevel> levels;
+    int code = kDone;
+    for (const session::SweptLevel& level : swept) {
+      auto measured = measure(level);
+      if (measured) levels.push_back(*measured);
+      if (!measured) code = print_error(measured.error());
+    }
+    if (levels.empty()) return kFailed;
     show(std::move(levels));
     return code;
   }
 
- private:
   Result<void> prepare(const Invocation& invocation) {
     auto spec = target_.spec(invocation.launched_command);
     if (!spec) return std::unexpected(spec.error());

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/confined.h"
 #include "cli/flags/selection_flags.h"
 #include "cli/flags/usage.h"
 #include "cli/output/browser_page.h"
@@ -38,10 +39,34 @@ class ViewCommand final : public Command {
   int run(const Invocation&) override {
     auto selection = selection_.selection();
     if (!selection) return print_error(selection.error()), kWrongUsage;
+    view::ServerOptions options;
+    options.address = address_;
+    options.port = static_cast<uint16_t>(port_);
+    auto token = view::new_token();
+    if (!token) return print_error(token.error());
+    options.token = *token;
+    auto socket = view::listen_on(options.address, options.port);
+    if (!socket) return print_error(socket.error());
+    options.socket = socket->get();
+    BrowserPage page;
+    session::Confinement rights = reading(paths_);
+    rights.files.sources = local_source_;
+    rights.calls.serves = true;
+    rights.keeps = {options.socket};
+    // What serves may start no program: it tells us when the page can be opened.
+    rights.told = [&](const std::string& url) {
+      if (!no_browser_) open_browser(page, url);
+      say(stderr, "Serving until Ctrl-C.\n");
+    };
+    return confined(rights, [&] { return serve(options, *selection); });
+  }
+
+ private:
+  int serve(const view::ServerOptions& options, const run::Selection& selection) {
     std::vector<std::unique_ptr<view::OpeningRun>> runs;
     for (const std::string& path : paths_) {
       // The page selects in its first run.
-      auto run = view::OpeningRun::start(path, runs.empty() ? *selection : run::Selection(),
+      auto run = view::OpeningRun::start(path, runs.empty() ? selection : run::Selection(),
                                          local_source_);
       if (!run) return print_error(run.error());
       runs.push_back(std::move(*run));
@@ -53,13 +78,7 @@ class ViewCommand final : public Command {
       if (!run->wait_for(kPatience)) break;
       if (auto index = run->index(); !index) return print_error(index.error());
     }
-    auto token = view::new_token();
-    if (!token) return print_error(token.error());
     view::Api api(std::move(runs));
-    view::ServerOptions options;
-    options.address = address_;
-    options.port = static_cast<uint16_t>(port_);
-    options.token = *token;
     auto server = view::HttpServer::start(
         options, [&](const view::Request& request) { return api.handle(request); });
     if (!server) return print_error(server.error());
@@ -72,18 +91,14 @@ class ViewCommand final : public Command {
     std::string url = (*server)->url() + fragment;
     say(stdout, "{}\n", url);
     fflush(stdout);
-    BrowserPage page;
-    if (!no_browser_) open_browser(page, url);
-    say(stderr, "Serving until Ctrl-C.\n");
+    if (auto told = session::tell_starter(url); !told) return print_error(told.error());
     (*server)->run();
-    page.remove();
     // Nothing is left to be written, and the report of a large run that is being worked out would
     // hold up the end for as long as it takes.
     fflush(nullptr);
     ::_exit(kDone);
   }
 
- private:
   static bool has_display() {
     return std::getenv("DISPLAY") != nullptr || std::getenv("WAYLAND_DISPLAY") != nullptr;
   }

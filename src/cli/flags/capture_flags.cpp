@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "analysis/analyse.h"
+#include "cli/flags/group_flag.h"
 #include "cli/output/default_output.h"
 #include "cli/source_files.h"
 #include "cli/output/terminal.h"
@@ -30,6 +31,7 @@ void CaptureFlags::add_rest(CLI::App& parser) {
   parser.add_flag("-q,--quiet", quiet_, "No progress and no report");
   parser.add_flag("--json", json_,
                   "Print the report as JSON; what a launched command prints goes to stderr");
+  add_group_flag(parser);
 }
 
 Result<void> CaptureFlags::fill(const Invocation& invocation,
@@ -46,6 +48,7 @@ Result<void> CaptureFlags::fill(const Invocation& invocation,
   options.debuginfod = debuginfod_;
   options.cache_dir = session::default_cache_dir();
   options.reader_program = session::kOwnProgram;
+  options.gives_up_rights = true;
   return {};
 }
 

@@ -71,7 +71,7 @@ Result<std::vector<ChangeLimit>> parse_limits(const std::vector<std::string>& te
 
 namespace {
 
-Result<void> refuse_repeated(const std::vector<std::string>& side) {
+Result<void> refuse_repeated_in(const std::vector<std::string>& side) {
   std::set<std::string> seen;
   for (const std::string& path : side) {
     std::error_code unknown;
@@ -86,12 +86,17 @@ Result<void> refuse_repeated(const std::vector<std::string>& side) {
 
 }  // namespace
 
+Result<void> refuse_repeated(const std::vector<std::string>& base,
+                             const std::vector<std::string>& next) {
+  for (const auto* side : {&base, &next}) {
+    if (auto fine = refuse_repeated_in(*side); !fine) return fine;
+  }
+  return {};
+}
+
 Result<ComparedRuns> compare_files(const std::vector<std::string>& base,
                                    const std::vector<std::string>& next, const std::string& per,
                                    const run::Selection& selection) {
-  for (const auto* side : {&base, &next}) {
-    if (auto fine = refuse_repeated(*side); !fine) return std::unexpected(fine.error());
-  }
   ComparedRuns out;
   std::vector<std::string> paths = base;
   paths.insert(paths.end(), next.begin(), next.end());

@@ -25,6 +25,9 @@ struct ComparedRuns {
   analysis::UnionTree tree;
   analysis::Comparison comparison;
 };
+// An Error when one file stands twice on one side.
+Result<void> refuse_repeated(const std::vector<std::string>& base,
+                             const std::vector<std::string>& next);
 // `per`: "request", "second", "share", "run", or empty for what fits. The selection holds for every
 // run.
 Result<ComparedRuns> compare_files(const std::vector<std::string>& base,

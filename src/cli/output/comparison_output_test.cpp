@@ -69,7 +69,7 @@ TEST(ComparisonFormat, GoesByTheFilesName) {
 }
 
 TEST(ComparedFiles, OneFileCountsOnceASide) {
-  auto twice = compare_files({"a.assay", "./a.assay"}, {"b.assay"}, "");
+  auto twice = refuse_repeated({"a.assay", "./a.assay"}, {"b.assay"});
   ASSERT_FALSE(twice);
   EXPECT_THAT(twice.error().what, ::testing::HasSubstr("is given twice"));
 }

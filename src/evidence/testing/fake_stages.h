@@ -133,6 +133,7 @@ class FakeBpfPrograms final : public capture::BpfPrograms {
  public:
   void drain(capture::Pressure, capture::Batch&) override {}
   Result<void> attach(const perf_event_attr&) override { return {}; }
+  Result<void> reopen_cpu(int) override { return {}; }
   void detach() override {}
   bool add_process(pid_t pid, uint64_t code) override {
     watched[pid] = code;

@@ -10,23 +10,45 @@
 
 namespace assay::formats {
 
-Result<void> export_run(const run::Reader& reader, const ExportOptions& options,
-                        const std::string& path) {
+namespace {
+
+// `open` gives the Output once it is known that there is something to write.
+template <class Open>
+Result<Output> write_export(const run::Reader& reader, const ExportOptions& options,
+                            const Open& open) {
   if (options.format == nullptr || options.format->write == nullptr) {
     return fail_with_remedy("no format was chosen", "--format " + format_choice(written_formats()));
   }
   auto run = SelectedRun::make(reader, options.selection);
   if (!run) return std::unexpected(run.error());
-  if (auto fits = check_format(reader.contents(), options); !fits) return fits;
+  if (auto fits = check_format(reader.contents(), options); !fits)
+    return std::unexpected(fits.error());
   auto rows = sum_up(**run);
   if (!rows) return std::unexpected(rows.error());
-  if (auto any = check_any(**run, *rows, options); !any) return any;
-  auto output = Output::create(path);
-  if (!output) return std::unexpected(output.error());
+  if (auto any = check_any(**run, *rows, options); !any) return std::unexpected(any.error());
+  Result<Output> output = open();
+  if (!output) return output;
   Metric metric = options.metric.value_or(default_metric(reader.contents()));
   if (auto done = options.format->write({**run, *rows, options, metric, *output}); !done)
-    return done;
-  return output->commit();
+    return std::unexpected(done.error());
+  if (auto done = output->commit(); !done) return std::unexpected(done.error());
+  return output;
+}
+
+}  // namespace
+
+Result<void> export_run(const run::Reader& reader, const ExportOptions& options,
+                        const std::string& path) {
+  auto written = write_export(reader, options, [&] { return Output::create(path); });
+  if (!written) return std::unexpected(written.error());
+  return {};
+}
+
+Result<std::string> export_to_text(const run::Reader& reader, const ExportOptions& options) {
+  auto written =
+      write_export(reader, options, [] { return Result<Output>(Output::to_memory()); });
+  if (!written) return std::unexpected(written.error());
+  return written->text();
 }
 
 Result<std::vector<std::string>> export_by_process(const run::Reader& reader,

@@ -31,6 +31,9 @@ struct ExportOptions {
 Result<void> export_run(const run::Reader& reader, const ExportOptions& options,
                         const std::string& path);
 
+// The same, in memory.
+Result<std::string> export_to_text(const run::Reader& reader, const ExportOptions& options);
+
 // One file per process with any value of the metric, named after its role, into an existing
 // directory. Gives the paths written back.
 Result<std::vector<std::string>> export_by_process(const run::Reader& reader,

@@ -1,18 +1,20 @@
-// Input: the bytes of a foreign file, mapped, with its name for errors.
+// Input: the bytes of a foreign file, copied into memory, with its name for errors.
 //
-// Until load() only a first block of a stream or of packed bytes is looked at, so that what no
-// reader takes is refused without being read or unpacked whole. Failures of readers name the file
+// A file is read and not mapped: whoever may write to it could cut it, and a mapping of it would end
+// its reader with SIGBUS. What is too large for memory is copied into a file of our own without a
+// name, which is mapped. Until load() only a first block is looked at, so that what no reader takes
+// is refused without being read or unpacked whole. Failures of readers name the file
 // and the offset: fail_at(). Offsets of gzipped files count in the unpacked bytes.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "formats/import/file_copy.h"
 
 namespace assay::formats {
 
@@ -20,21 +22,21 @@ class Input {
  public:
   static Result<Input> open(const std::string& path);
   static Input of_bytes(std::string name, std::string bytes);
-  Input(Input&& other) noexcept;
+  Input(Input&& other) noexcept = default;
   Input& operator=(Input&&) = delete;
-  ~Input();
 
   const std::string& name() const { return name_; }
-  std::string_view bytes() const { return mapped_.empty() ? std::string_view(owned_) : mapped_; }
-  bool is_mapped() const { return !mapped_.empty(); }
+  std::string_view bytes() const { return copy_ ? copy_->bytes() : std::string_view(owned_); }
   // The first bytes, unpacked: at least kHeadBytes where there are as many. Valid until load().
   Result<std::string_view> head();
-  // Reads a stream to its end, and replaces gzipped bytes by what is in them: then bytes() has
+  // Reads a file or a stream to its end, and replaces gzipped bytes by what is in them: then bytes() has
   // everything. Failures: more than `most_bytes`.
   Result<void> load(size_t most_bytes = kMostBytes);
 
   static constexpr size_t kHeadBytes = size_t{1} << 20;
   static constexpr size_t kMostBytes = size_t{4} << 30;
+  // Of a file that is not packed, what is copied into memory; more goes into a file of our own.
+  static constexpr size_t kMostInMemory = size_t{1} << 30;
 
   template <class... Args>
   std::unexpected<Error> fail_at(size_t offset, fmt::format_string<Args...> format,
@@ -45,40 +47,14 @@ class Input {
 
  private:
   Input() = default;
-  void unmap();
+  Result<void> read_whole();
 
   std::string name_;
-  std::string_view mapped_;
-  std::string owned_;
+  std::string owned_;  // the first block, all of a stream, or what was unpacked
   std::string unpacked_head_;
-  UniqueFd rest_;  // of a stream: where the bytes after `owned_` come from
-};
-
-// A thread that loads the pages of a mapped file a little before the reader needs them. For a file
-// that is read from its beginning to its end. It does nothing for bytes that are no mapped file. It
-// is at most kAheadBytes ahead, so that a file larger than the memory can be read.
-class ReadAhead {
- public:
-  explicit ReadAhead(const Input& input);
-  ReadAhead(const ReadAhead&) = delete;
-  ReadAhead& operator=(const ReadAhead&) = delete;
-  ~ReadAhead();
-  // The reader has come so far.
-  void reached(size_t offset) {
-    if (offset - told_ < kStepBytes) return;
-    told_ = offset;
-    at_ = offset;
-    at_.notify_one();
-  }
-
- private:
-  static constexpr size_t kStepBytes = size_t{1} << 20, kAheadBytes = size_t{64} << 20;
-  void touch_pages(std::string_view bytes);
-
-  size_t told_ = 0;
-  std::atomic<size_t> at_ = 0;
-  std::atomic<bool> ended_ = false;
-  std::jthread thread_;
+  UniqueFd rest_;          // where the bytes after `owned_` come from
+  size_t file_bytes_ = 0;  // of a regular file, when it was opened; 0: it is a stream
+  std::unique_ptr<FileCopy> copy_;
 };
 
 // One line after another, without their ends; `offset` is where the line begins.

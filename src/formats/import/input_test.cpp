@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include <fcntl.h>
@@ -101,6 +102,45 @@ TEST(Input, AStreamIsLoadedWholeUpToItsLimit) {
   auto loaded = input->load(2 * Input::kHeadBytes);
   ASSERT_FALSE(loaded);
   EXPECT_NE(loaded.error().what.find("more than the 2097152 bytes"), std::string::npos);
+}
+
+// Whoever may write to a file may also cut it, at any time.
+TEST(Input, AFileThatIsCutMeanwhileIsReadAsFarAsItGoes) {
+  run::ScratchDirectory scratch;
+  std::string path = scratch.file("large"), text;
+  constexpr size_t kSize = (size_t{50} << 20) + 7;
+  for (size_t i = 0; text.size() < kSize; ++i) text += std::to_string(i) + "\n";
+  text.resize(kSize);
+  auto write = [&] { std::ofstream(path, std::ios::binary) << text; };
+  write();
+  auto input = Input::open(path);
+  ASSERT_TRUE(input);
+  EXPECT_EQ(input->head()->substr(0, 4), "0\n1\n");
+  std::filesystem::resize_file(path, kSize / 2);
+  ASSERT_TRUE(input->load());
+  EXPECT_TRUE(input->bytes() == std::string_view(text).substr(0, kSize / 2));
+
+  write();
+  auto whole = Input::open(path);
+  ASSERT_TRUE(whole && whole->load());
+  std::filesystem::resize_file(path, 0);
+  EXPECT_TRUE(whole->bytes() == text) << "what was read stays";
+}
+
+TEST(Input, WhatIsTooLargeForMemoryIsCopiedIntoAFileOfOurOwn) {
+  run::ScratchDirectory scratch;
+  std::string path = scratch.file("large"), text(size_t{5} << 20, 'x');
+  text += "end";
+  std::ofstream(path, std::ios::binary) << text;
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  for (size_t in_memory : {size_t{1} << 20, size_t{1} << 30}) {
+    auto copy = FileCopy::read(fd.get(), text.size(), in_memory);
+    ASSERT_TRUE(copy) << copy.error().text();
+    EXPECT_TRUE((*copy)->bytes() == text);
+    auto more = FileCopy::read(fd.get(), 2 * text.size(), in_memory);
+    ASSERT_TRUE(more);
+    EXPECT_TRUE((*more)->bytes() == text) << "it is shorter than it was said to be";
+  }
 }
 
 }  // namespace

@@ -285,24 +285,6 @@ TEST(Gzip, BombsAndCutsAreErrors) {
   EXPECT_FALSE(gunzip(packed->substr(0, packed->size() / 2), 20'000'000));
 }
 
-TEST(ReadAhead, GoesAlongWithTheReaderAndEndsWhenItDoes) {
-  run::ScratchDirectory scratch;
-  constexpr size_t kSize = size_t{200} << 20;  // sparse; so large that it has to wait
-  std::ofstream(scratch.file("large"), std::ios::binary) << "begin";
-  std::filesystem::resize_file(scratch.file("large"), kSize);
-  auto input = Input::open(scratch.file("large"));
-  ASSERT_TRUE(input);
-  EXPECT_TRUE(input->is_mapped());
-  for (size_t end : {size_t{0}, size_t{1}, kSize / 2, kSize}) {
-    ReadAhead ahead(*input);
-    for (size_t at = 0; at < end; at += 100'000) ahead.reached(at);
-    if (end > kSize / 4) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  Input bytes = Input::of_bytes("test", std::string(10 << 20, 'x'));
-  ReadAhead nothing(bytes);
-  nothing.reached(bytes.bytes().size());
-}
-
 TEST(Output, IsThereWholeOrNotAtAll) {
   run::ScratchDirectory scratch;
   {

@@ -214,9 +214,7 @@ void PerfDataLoader::take_build_ids(std::string_view bytes) {
 }
 
 Result<void> PerfDataLoader::load_records(size_t at, size_t end) {
-  ReadAhead ahead(input_);
   while (at < end) {
-    ahead.reached(at);
     if (end - at < kRecordHead) {
       if (out_.was_cut_) return {};
       return input_.fail_at(at, "the data ends in a record");

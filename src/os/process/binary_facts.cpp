@@ -10,7 +10,7 @@
 
 #include "elf/elf_file.h"
 #include "elf/unit_producers.h"
-#include "os/regular_file.h"
+#include "os/process/binary_reader.h"
 #include "os/text_fields.h"
 
 namespace assay::os {
@@ -190,12 +190,10 @@ void read_producers(ElfFile& file, BinaryFacts& facts) {
   votes.tell(facts);
 }
 
-Result<std::string> build_id_of_file(const std::string& path, struct stat& info) {
-  auto fd = open_regular(path);
+Result<std::string> build_id_of_file(Result<UniqueFd> fd, struct stat& info) {
   if (!fd) return std::unexpected(fd.error());
-  if (::fstat(fd->get(), &info) != 0) return fail_errno("cannot open {}", path);
-  auto file = ElfFile::open(fd->get(), elf::Classes::both);
-  return file ? (*file)->build_id() : "";
+  if (::fstat(fd->get(), &info) != 0) return fail_errno("cannot look at the program file");
+  return binary_reader().build_id(fd->get()).value_or("");
 }
 
 }  // namespace
@@ -273,12 +271,11 @@ Result<RunningImage> read_running_image(pid_t pid, const ProcFs& proc) {
 
   struct stat running {
   }, on_disk{};
-  auto running_id = build_id_of_file(fmt::format("{}/{}/exe", proc.root(), pid), running);
+  auto running_id = build_id_of_file(open_program(pid, proc.root()), running);
   if (!running_id) return std::unexpected(running_id.error());
   image.build_id = *running_id;
   // As the target sees it: its own root, which a container changes.
-  auto disk_id =
-      build_id_of_file(fmt::format("{}/{}/root{}", proc.root(), pid, image.path), on_disk);
+  auto disk_id = build_id_of_file(open_as_seen(pid, image.path, proc.root()), on_disk);
   if (!disk_id) {
     image.deleted = unlinked || disk_id.error().code == ENOENT;
     return image;

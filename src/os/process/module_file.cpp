@@ -14,7 +14,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/file_door.h"
 #include "elf/elf_file.h"
+#include "os/process/binary_reader.h"
 #include "os/regular_file.h"
 #include "os/sandbox/credentials.h"
 
@@ -50,7 +52,7 @@ std::string_view next_word(std::string_view& line) {
 }
 
 // start-end perms offset dev inode path
-std::optional<MapsLine> parse_maps_line(std::string_view line) {
+std::optional<MapsLine> parse_mapped_file(std::string_view line) {
   MapsLine out;
   std::string_view range = next_word(line);
   const char* last = range.data() + range.size();
@@ -82,7 +84,7 @@ std::optional<MapsLine> find_mapping(pid_t pid, uint64_t start, std::string_view
   while (!rest.empty()) {
     std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    auto parsed = parse_maps_line(line);
+    auto parsed = parse_mapped_file(line);
     if (!parsed || parsed->inode == 0) continue;
     if (without_deleted(parsed->path) != without_deleted(path)) continue;
     if (parsed->start <= start && start < parsed->end) return parsed;
@@ -112,7 +114,7 @@ Result<ModuleFile> accept(Result<UniqueFd> fd, const std::string& path, const Wa
                           bool is_mapped_file) {
   if (!fd) return std::unexpected(fd.error());
   ModuleFile file{std::move(*fd), path, ""};
-  if (auto id = read_build_id(file.fd.get())) file.build_id = *id;
+  if (auto id = binary_reader().build_id(file.fd.get())) file.build_id = *id;
   if (!wanted.build_id.empty()) {
     if (file.build_id == wanted.build_id) return file;
     return fail("{} is another build: its build id is {}, the mapped file's is {}", path,
@@ -130,6 +132,11 @@ Result<ModuleFile> accept(Result<UniqueFd> fd, const std::string& path, const Wa
 
 Result<UniqueFd> open_on_host(pid_t pid, const std::string& path) {
   if (path.empty() || path[0] != '/') return fail("not an absolute path: {}", path);
+  if (pid == 0 && asks_for_files()) {  // an import: who started us opens it, or refuses
+    auto found = file_door().open(path, Purpose::module);
+    if (!found) return std::unexpected(found.error());
+    return std::move(found->fd);
+  }
   return with_rights_of(pid, path, [&] { return open_regular(path); });
 }
 
@@ -203,7 +210,7 @@ const VdsoImage& vdso_image() {
     while (!rest.empty()) {
       std::string_view line = rest.substr(0, rest.find('\n'));
       rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-      auto parsed = parse_maps_line(line);
+      auto parsed = parse_mapped_file(line);
       if (!parsed || parsed->start != base) continue;
       out.bytes.assign(reinterpret_cast<const char*>(base), parsed->end - parsed->start);
     }

@@ -11,15 +11,18 @@
 #include <cstdint>
 
 #include "base/result.h"
+#include "os/sandbox/system_call_filter.h"
 
 namespace assay::os {
 
-struct ConfineLimits {
+struct ConfineRules {
   uint64_t heap_bytes = 1u << 30;  // of private writable memory
   uint64_t open_files = 256;
+  bool ends_with_parent = false;  // when the thread that started it ends
+  AllowedCalls calls = {};
 };
 
-Result<void> confine(const ConfineLimits& limits);
+Result<void> confine(const ConfineRules& rules);
 
 // The part that also suits a process which goes on opening files as its user: no capability, and no
 // way to gain one. A process of root stays root by number, so that it may still read its own files;

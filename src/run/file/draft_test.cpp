@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include "base/private_file.h"
 #include "run/file/sqlite.h"
 #include "run/reader.h"
 #include "run/run_fixture.h"
@@ -15,20 +16,24 @@ namespace {
 
 class Draft : public ::testing::Test {
  protected:
+  std::unique_ptr<Writer> create() {
+    auto file = PrivateFile::make_at(path_);
+    EXPECT_TRUE(file) << file.error().text();
+    return Writer::create_draft(std::move(*file), path_, fixture_info());
+  }
   void write(int samples, bool flush_between) {
-    auto writer = Writer::create_draft(path_, fixture_info());
-    ASSERT_TRUE(writer) << writer.error().text();
-    add_fixture_tables(**writer);
+    auto writer = create();
+    add_fixture_tables(*writer);
     for (int i = 0; i < samples; ++i) {
-      (*writer)->add_sample({kFixtureBegin + i * kNsPerUs, {0}, {1}, 1'000, 0});
+      writer->add_sample({kFixtureBegin + i * kNsPerUs, {0}, {1}, 1'000, 0});
     }
     if (flush_between) {
-      ASSERT_TRUE((*writer)->flush(kFixtureBegin + kNsPerSecond));
+      ASSERT_TRUE(writer->flush(kFixtureBegin + kNsPerSecond));
     }
-    (*writer)->add_sample({kFixtureBegin + kNsPerSecond, {1}, {2}, 1'000, 0});
+    writer->add_sample({kFixtureBegin + kNsPerSecond, {1}, {2}, 1'000, 0});
     model::RunInfo info = fixture_info();
     info.window_end_ns = kFixtureBegin + 2 * kNsPerSecond;
-    auto done = (*writer)->finish(info);
+    auto done = writer->finish(info);
     ASSERT_TRUE(done) << done.error().text();
   }
   void expect_rows(uint64_t rows) {
@@ -68,9 +73,9 @@ TEST_F(Draft, OneThatIsFlushedHoldsAll) {
 
 TEST_F(Draft, AnUnfinishedOneWithoutAFlushLeavesNothing) {
   {
-    auto writer = Writer::create_draft(path_, fixture_info());
+    auto writer = create();
     ASSERT_TRUE(writer);
-    add_fixture_tables(**writer);
+    add_fixture_tables(*writer);
   }
   EXPECT_FALSE(exists(path_));
 }
@@ -82,21 +87,21 @@ TEST_F(Draft, WhatLiesAtItsPathIsReplaced) {
 }
 
 TEST_F(Draft, AFullDiskIsToldWithoutAPromise) {
-  auto writer = Writer::create_draft(path_, fixture_info());
+  auto writer = create();
   ASSERT_TRUE(writer);
-  add_fixture_tables(**writer);
+  add_fixture_tables(*writer);
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
   auto ignored = ::signal(SIGXFSZ, SIG_IGN);
   rlimit small{16 << 10, before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &small);
-  auto done = (*writer)->finish(fixture_info());
+  auto done = writer->finish(fixture_info());
   setrlimit(RLIMIT_FSIZE, &before);
   ::signal(SIGXFSZ, ignored);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().what.find("holds what was committed"), std::string::npos)
       << done.error().text();
-  EXPECT_FALSE((*writer)->flush(1)) << "it is closed";
+  EXPECT_FALSE(writer->flush(1)) << "it is closed";
 }
 
 }  // namespace

@@ -113,6 +113,12 @@ Result<Database> open_run_file(const std::string& path) {
   return open_checked(std::move(*file), path);
 }
 
+Result<Database> open_run_file(UniqueFd fd, const std::string& path) {
+  auto file = RunFile::read_back(std::move(fd), path);
+  if (!file) return std::unexpected(file.error());
+  return open_checked(std::move(*file), path);
+}
+
 Result<Database> open_again(const Database& database) {
   return open_checked(database.file(), database.path());
 }

@@ -13,6 +13,8 @@
 namespace assay::run {
 
 Result<Database> open_run_file(const std::string& path);
+// One that we have just written.
+Result<Database> open_run_file(UniqueFd fd, const std::string& path);
 // Another connection to the very file of this one, whatever its path leads to by now.
 Result<Database> open_again(const Database& database);
 

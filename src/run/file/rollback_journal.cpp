@@ -108,24 +108,21 @@ Result<bool> RollbackJournal::take(const JournaledRun& run) {
   return true;
 }
 
-Result<std::optional<RollbackJournal>> RollbackJournal::read(int directory, const std::string& name,
+Result<std::optional<RollbackJournal>> RollbackJournal::read(Result<FoundFile> found,
                                                              const JournaledRun& run) {
-  UniqueFd place(::openat(directory, name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  // Whoever else may write beside the run must not keep it shut.
+  if (!found || (found->owner != run.owner && found->owner != 0)) return std::nullopt;
+  if (!found->fd.valid()) {
+    return fail_with_remedy(
+        fmt::format("{} was left by a killed capture, and its journal cannot be read", run.path),
+        "read it as its owner", EACCES);
+  }
   struct stat status {};
-  if (!place.valid() || ::fstat(place.get(), &status) != 0) return std::nullopt;
-  bool is_own = S_ISREG(status.st_mode) && status.st_nlink == 1 &&
-                (status.st_uid == run.owner || status.st_uid == 0);
-  if (!is_own || status.st_size == 0) return std::nullopt;
+  if (::fstat(found->fd.get(), &status) != 0) return std::nullopt;
+  if (!S_ISREG(status.st_mode) || status.st_nlink != 1 || status.st_size == 0) return std::nullopt;
   RollbackJournal journal;
   journal.bytes_ = static_cast<uint64_t>(status.st_size);
-  journal.fd_ =
-      UniqueFd(::open(fmt::format("/proc/self/fd/{}", place.get()).c_str(), O_RDONLY | O_CLOEXEC));
-  if (!journal.fd_.valid()) {
-    auto failed =
-        fail_errno("{} was left by a killed capture, and its journal cannot be read", run.path);
-    failed.error().remedy = "read it as its owner";
-    return failed;
-  }
+  journal.fd_ = std::move(found->fd);
   auto taken = journal.take(run);
   if (!taken) return std::unexpected(taken.error());
   if (!*taken) return std::nullopt;

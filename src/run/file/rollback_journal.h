@@ -6,7 +6,7 @@
 // owner or of root. Its pages are found and checked as SQLite would (header, checksums, order) and
 // are read in the place of the run's own; nothing is written or removed. Anything else beside the
 // run is left alone.
-// In: the directory and name of the journal, and the run's own facts; out: where the older pages
+// In: what stands at the journal's place, and the run's own facts; out: where the older pages
 // are. Threads: const after reading. Failures: a journal of the run's owner that names another
 // journal, has pages of another size or more pages than the run, or cannot be read, is an Error: to
 // read the run without it could show half of a transaction.
@@ -20,6 +20,7 @@
 
 #include <sys/types.h>
 
+#include "base/file_door.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 
@@ -35,7 +36,7 @@ struct JournaledRun {
 class RollbackJournal {
  public:
   // nullopt: there is none that counts.
-  static Result<std::optional<RollbackJournal>> read(int directory, const std::string& name,
+  static Result<std::optional<RollbackJournal>> read(Result<FoundFile> found,
                                                      const JournaledRun& run);
 
   uint64_t page_bytes() const { return page_bytes_; }

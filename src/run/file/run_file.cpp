@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "base/file_door.h"
+#include "base/file_group.h"
 #include "base/private_file.h"
 
 namespace assay::run {
@@ -26,54 +27,40 @@ struct flock lock_of(short type, off_t begin, off_t count) {
   return lock;
 }
 
-// Looked at before it is opened: to open a device or a pipe may do something.
-Result<UniqueFd> open_regular(const std::string& path, struct stat& status) {
-  UniqueFd place(::open(path.c_str(), O_PATH | O_CLOEXEC));
-  if (!place.valid() || ::fstat(place.get(), &status) != 0)
-    return fail_errno("cannot open {}", path);
-  if (S_ISDIR(status.st_mode)) return fail("{} is a directory, not a run file", path);
-  if (!S_ISREG(status.st_mode)) return fail("{} is not a regular file", path);
-  if (status.st_size == 0) return fail("{} is empty: it holds no run", path);
-  UniqueFd fd(::open(fmt::format("/proc/self/fd/{}", place.get()).c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) {
-    auto failed = fail_errno("cannot read {}", path);
-    if (failed.error().code == EACCES)
-      failed.error().remedy = "read it as its owner, or have the owner pass it on (chown, chmod)";
-    return failed;
-  }
-  return fd;
-}
-
 }  // namespace
 
 Result<std::shared_ptr<RunFile>> RunFile::open(const std::string& path) {
+  auto found = file_door().open(path, Purpose::run);
+  if (!found) return std::unexpected(found.error());
+  auto file = read_back(std::move(found->fd), path);
+  if (!file) return file;
+  if (auto journal = (*file)->find_journal(path, found->real_path); !journal)
+    return std::unexpected(journal.error());
+  return file;
+}
+
+Result<std::shared_ptr<RunFile>> RunFile::read_back(UniqueFd fd, const std::string& path) {
   struct stat status {};
-  auto fd = open_regular(path, status);
-  if (!fd) return std::unexpected(fd.error());
+  if (::fstat(fd.get(), &status) != 0) return fail_errno("cannot open {}", path);
+  if (status.st_size == 0) return fail("{} is empty: it holds no run", path);
   std::shared_ptr<RunFile> file(new RunFile());
-  file->fd_ = std::move(*fd);
+  file->fd_ = std::move(fd);
   file->bytes_ = static_cast<uint64_t>(status.st_size);
+  file->owner_ = status.st_uid;
   // Some network disks have no locks: then it cannot be told whether the run is being written.
   struct flock shared = lock_of(F_RDLCK, kReaderBytes, kReaderCount);
   if (::fcntl(file->fd_.get(), F_OFD_SETLK, &shared) != 0 && (errno == EAGAIN || errno == EACCES)) {
     return fail_with_remedy(fmt::format("{} is still being written by a running capture", path),
                             "wait until the capture ends, or end it with Ctrl-C", EBUSY);
   }
-  if (auto found = file->find_journal(path, status.st_uid); !found)
-    return std::unexpected(found.error());
   return file;
 }
 
 // Beside the file itself, wherever the name that we were given leads.
-Result<void> RunFile::find_journal(const std::string& path, uid_t owner) {
-  std::error_code failed;
-  std::filesystem::path real =
-      std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", fd_.get()), failed);
-  if (failed) return {};
-  UniqueFd folder(::open(real.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.valid()) return {};
-  auto journal = RollbackJournal::read(folder.get(), real.filename().string() + "-journal",
-                                       {path, owner, bytes_, page_bytes()});
+Result<void> RunFile::find_journal(const std::string& path, const std::string& real_path) {
+  if (real_path.empty()) return {};
+  auto found = file_door().open(real_path + "-journal", Purpose::journal);
+  auto journal = RollbackJournal::read(std::move(found), {path, owner_, bytes_, page_bytes()});
   if (!journal) return std::unexpected(journal.error());
   journal_ = std::move(*journal);
   return {};
@@ -101,11 +88,10 @@ std::shared_ptr<RunFile> RunFile::adopt(UniqueFd fd, std::string journal_path) {
 }
 
 bool RunFile::is_being_written(const std::string& path) {
-  struct stat status {};
-  auto fd = open_regular(path, status);
-  if (!fd) return false;
+  auto found = file_door().open(path, Purpose::run);
+  if (!found) return false;
   struct flock shared = lock_of(F_RDLCK, kReaderBytes, kReaderCount);
-  return ::fcntl(fd->get(), F_OFD_GETLK, &shared) == 0 && shared.l_type != F_UNLCK;
+  return ::fcntl(found->fd.get(), F_OFD_GETLK, &shared) == 0 && shared.l_type != F_UNLCK;
 }
 
 bool RunFile::lock_for_writing() const {
@@ -153,6 +139,8 @@ int RunFile::open_journal() {
   for (int i = 0; i < kTries && !own_journal_.valid(); ++i) {
     auto made = PrivateFile::make_at(journal_path_);
     if (made) {
+      // Who may read the run must be able to read it after a crash as well.
+      if (has_file_group()) (void)set_access(made->get(), journal_path_);
       own_journal_ = std::move(*made);
     } else if (made.error().code != EEXIST || ::unlink(journal_path_.c_str()) != 0) {
       errno = made.error().code;

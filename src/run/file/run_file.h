@@ -25,6 +25,8 @@ class RunFile {
   // An Error when it is no regular file, is being written by a capture, or has a journal that is
   // not sound.
   static Result<std::shared_ptr<RunFile>> open(const std::string& path);
+  // What we have written ourselves, for reading; `path` names it in Errors.
+  static Result<std::shared_ptr<RunFile>> read_back(UniqueFd fd, const std::string& path);
   // A new file of ours. Its journal is made at `journal_path`, or in memory when that is empty.
   static std::shared_ptr<RunFile> adopt(UniqueFd fd, std::string journal_path);
   // Whether a capture is writing what stands there. Opens it, and changes nothing.
@@ -53,11 +55,12 @@ class RunFile {
 
  private:
   RunFile() = default;
-  Result<void> find_journal(const std::string& path, uid_t owner);
+  Result<void> find_journal(const std::string& path, const std::string& real_path);
   uint64_t page_bytes() const;
 
   UniqueFd fd_;
   bool writable_ = false;
+  uid_t owner_ = 0;
   uint64_t bytes_ = 0;                      // when it was opened for reading
   std::optional<RollbackJournal> journal_;  // for reading
   std::string journal_path_;                // for writing

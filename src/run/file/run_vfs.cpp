@@ -9,6 +9,8 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 
+#include "base/file_door.h"
+
 namespace assay::run {
 namespace {
 
@@ -189,9 +191,22 @@ int open_named(std::string_view name, sqlite3_file* file, int flags, int* out_fl
   return SQLITE_OK;
 }
 
+// For sorting what does not fit into memory.
+int open_nameless(sqlite3_file* file, int flags, int* out_flags) {
+  auto made = file_door().temporary();
+  if (!made) return failed(SQLITE_CANTOPEN);
+  auto opened = std::make_unique<Opened>();
+  opened->run = RunFile::adopt(std::move(*made), "");
+  if (out_flags != nullptr) *out_flags = flags;
+  auto* ours = reinterpret_cast<OpenedFile*>(file);
+  ours->opened = opened.release();
+  ours->base.pMethods = &kMethods;
+  return SQLITE_OK;
+}
+
 int open_file(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* out_flags) {
   file->pMethods = nullptr;
-  if (name == nullptr) return usual()->xOpen(usual(), nullptr, file, flags, out_flags);
+  if (name == nullptr) return open_nameless(file, flags, out_flags);
   return open_named(name, file, flags, out_flags);
 }
 

@@ -3,8 +3,7 @@
 // A RunFile is lent out under a number; the name made of it is all that SQLite knows. Of such a
 // name it gets the RunFile, and of the name with "-journal" the journal that the RunFile makes.
 // Every other name is refused: a journal or write-ahead log that lies beside the run, an attached
-// database. Files without a name (for sorting) are SQLite's own, and unlinked. Threads: safe
-// everywhere.
+// database. Files without a name (for sorting) come from the file door. Threads: safe everywhere.
 #pragma once
 
 #include <memory>

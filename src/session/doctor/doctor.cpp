@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "os/sandbox/capture_rights.h"
 #include "target/describe.h"
 
 namespace assay::session {
@@ -129,6 +130,30 @@ Check check_capabilities(const os::Capabilities& machine, const std::string& ass
   return limited(name, fmt::format("without {}", fmt::join(absent, ", ")),
                  fmt::format("what they allow: {}", fmt::join(losses, ", ")),
                  privilege_remedy(machine, remedy));
+}
+
+// The least rights of each feature, and which of them are missing.
+std::vector<Check> check_features(const os::Capabilities& machine) {
+  std::vector<Check> checks;
+  for (const os::FeatureRights& row : os::feature_rights()) {
+    std::vector<std::string> needed, absent;
+    for (int capability : row.capabilities) {
+      needed.push_back(os::capability_text(capability));
+      bool held = (machine.effective >> capability & 1) != 0 || machine.has(Capability::sys_admin);
+      if (!held) absent.push_back(needed.back());
+    }
+    std::string name = fmt::format("rights: {}", row.feature);
+    if (needed.empty()) {
+      checks.push_back(ok(name, fmt::format("none; {}", row.without)));
+    } else if (absent.empty()) {
+      checks.push_back(ok(name, fmt::format("{}", fmt::join(needed, ", "))));
+    } else {
+      checks.push_back(limited(
+          name, fmt::format("{}; missing: {}", fmt::join(needed, ", "), fmt::join(absent, ", ")),
+          row.without, "docs/security.md, \"Without root\""));
+    }
+  }
+  return checks;
 }
 
 Check check_locked_memory(const os::Capabilities& machine, const EventProbe& probe) {
@@ -339,6 +364,7 @@ std::vector<Check> run_doctor(const DoctorEnvironment& environment,
   std::vector<Check> checks =
       check_machine(machine, probe, threads, proc.exe(environment.self).value_or(""));
   checks.push_back(check_bpf(environment.bpf(machine)));
+  for (Check& check : check_features(machine)) checks.push_back(std::move(check));
   checks.push_back(check_schedstat(proc, environment.self));
   if (!resolved) return checks;
   if (!*resolved) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "capture/heap/injection_plan.h"
+#include "os/sandbox/capture_rights.h"
 #include "session/lifecycle/lifecycle.h"
 #include "session/lifecycle/run_output.h"
 #include "session/record/stages.h"
@@ -116,7 +117,9 @@ Result<void> HeapSession::open() {
     auto attached = heap_.attach(target().pids(), [this] { show(Phase::waiting_for_detach); });
     if (!attached) return attached;
   }
-  return output_.open("heap");
+  if (auto opened = output_.open("heap"); !opened) return opened;
+  // Before there are threads: each has rights of its own.
+  return options_.gives_up_rights ? os::give_up_rights(target().pids()) : Result<void>{};
 }
 
 Result<TimeNs> HeapSession::begin() {

@@ -5,8 +5,10 @@
 #include <optional>
 #include <thread>
 
-#include <unistd.h>
+#include <fcntl.h>
 
+#include "base/file_door.h"
+#include "base/private_file.h"
 #include "formats/format.h"
 #include "formats/import/run_builder.h"
 #include "session/import/import_http.h"
@@ -35,40 +37,6 @@ Result<Input> open_input(const std::string& name) {
   if (!bytes) return std::unexpected(bytes.error());
   return Input::of_bytes(name, std::move(*bytes));
 }
-
-// The run while it is made: removed unless it is finished and moved into its place.
-class DraftRun {
- public:
-  explicit DraftRun(std::string place)
-      : place_(std::move(place)), path_(place_ + ".part-" + std::to_string(getpid())) {}
-  DraftRun(const DraftRun&) = delete;
-  DraftRun& operator=(const DraftRun&) = delete;
-  ~DraftRun() {
-    writer_.reset();
-    if (moved_) return;
-    ::unlink(path_.c_str());
-    ::unlink((path_ + "-journal").c_str());
-  }
-  Result<void> create(const model::RunInfo& info) {
-    if (auto free = run::Writer::check(place_, true); !free) return free;
-    auto made = run::Writer::create_draft(path_, info);
-    if (!made) return std::unexpected(made.error());
-    writer_ = std::move(*made);
-    return {};
-  }
-  run::Writer& writer() { return *writer_; }
-  Result<void> move_into_place() {
-    writer_.reset();
-    if (::rename(path_.c_str(), place_.c_str()) != 0) return fail_errno("cannot write {}", place_);
-    moved_ = true;
-    return {};
-  }
-
- private:
-  std::string place_, path_;
-  std::unique_ptr<run::Writer> writer_;
-  bool moved_ = false;
-};
 
 Result<void> check_place(const ImportOptions& options) {
   std::error_code error;
@@ -179,20 +147,37 @@ std::string joined(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-Result<ImportOutcome> import_files(const ImportOptions& options) {
-  if (auto free = check_place(options); !free) return std::unexpected(free.error());
+Result<void> check_import(const ImportOptions& options) {
+  if (auto free = check_place(options); !free) return free;
   if (std::ranges::count(options.inputs, "-") > 1) {
     return fail_with_remedy("standard input can be read only once", "give - once");
   }
+  return run::Writer::check(options.output, true);
+}
+
+Result<ImportOutcome> import_files(const ImportOptions& options) {
+  if (!asks_for_files()) {
+    if (auto fine = check_import(options); !fine) return std::unexpected(fine.error());
+  }
+  auto made = PrivateFile::create(options.output,
+                                  options.overwrite ? Existing::replace : Existing::refuse);
+  if (!made) return std::unexpected(made.error());
+  UniqueFd file(::fcntl(made->fd(), F_DUPFD_CLOEXEC, 0));
+  if (!file.valid()) return fail_errno("cannot write {}", options.output);
+  auto outcome = import_into(std::move(file), options);
+  if (!outcome) return outcome;
+  if (auto done = made->commit(); !done) return std::unexpected(done.error());
+  return outcome;
+}
+
+Result<ImportOutcome> import_into(UniqueFd file, const ImportOptions& options) {
   model::RunInfo info;
   info.assay_version = ASSAY_VERSION;
   info.command_line = options.command_line;
   info.target = joined(options.inputs);
   info.backend = "import";
-  DraftRun draft(options.output);
-  if (auto made = draft.create(info); !made) return std::unexpected(made.error());
-  RunBuilder builder(draft.writer(),
-                     [](const std::string& name) { return target::pool_name(name); });
+  auto writer = run::Writer::create_draft(std::move(file), options.output, info);
+  RunBuilder builder(*writer, [](const std::string& name) { return target::pool_name(name); });
   ImportNames names(options.symbolize, options.cache_dir);
   Importer importer(options, builder, names);
   for (const std::string& input : options.inputs) {
@@ -201,7 +186,6 @@ Result<ImportOutcome> import_files(const ImportOptions& options) {
   names.name_frames(builder);
   info.backend = "import: " + joined(importer.formats());
   if (auto done = builder.finish(info); !done) return std::unexpected(done.error());
-  if (auto done = draft.move_into_place(); !done) return std::unexpected(done.error());
   return ImportOutcome{builder.samples(), builder.waits(), builder.heap_sums(), importer.formats()};
 }
 

@@ -1,8 +1,7 @@
 // import_files: captures that other tools made become a run.
 //
 // In: files (or http URLs of Go's /debug/pprof) in any format that formats/ reads, detected by
-// their bytes; several merge into one run. Out: a run file, there whole or not at all: it is made
-// beside its place and renamed. What a source does not know stays absent, and the run's notes say
+// their bytes; several merge into one run. Out: a run file, there whole or not at all. What a source does not know stays absent, and the run's notes say
 // so. Threads: the symbolizer's. Failures: a file that cannot be read or is malformed, with its
 // name and offset; a run that cannot be written.
 #pragma once
@@ -35,6 +34,11 @@ struct ImportOutcome {
   std::vector<std::string> formats;  // of each input
 };
 
+// Whether the run can be written where it shall be, and the inputs are not named twice.
+Result<void> check_import(const ImportOptions& options);
+// A confined process must have been checked before it was confined.
 Result<ImportOutcome> import_files(const ImportOptions& options);
+// Into an empty file of the caller's, in the place of options.output.
+Result<ImportOutcome> import_into(UniqueFd file, const ImportOptions& options);
 
 }  // namespace assay::session

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <fstream>
+#include <cstdio>
+#include <memory>
 #include <numeric>
+
+#include "base/file_door.h"
 
 namespace assay::session {
 namespace {
@@ -12,8 +15,15 @@ namespace {
 // The kernel's addresses change with every boot; only a symbol at the same place proves them.
 bool lies_at(const KernelPlace& place) {
   if (place.symbol.empty() || place.address == 0) return false;
-  std::ifstream kallsyms("/proc/kallsyms");
-  for (std::string line; std::getline(kallsyms, line);) {
+  auto found = file_door().open("/proc/kallsyms", Purpose::kernel_symbols);
+  if (!found) return false;
+  std::unique_ptr<FILE, int (*)(FILE*)> kallsyms(::fdopen(found->fd.get(), "r"), ::fclose);
+  if (!kallsyms) return false;
+  (void)found->fd.release();
+  char text[1024];
+  while (std::fgets(text, sizeof text, kallsyms.get()) != nullptr) {
+    std::string_view line(text);
+    if (line.ends_with('\n')) line.remove_suffix(1);
     // ffffffff81000000 T _text
     size_t name = line.find(' ', line.find(' ') + 1);
     if (name == line.npos || line.compare(name + 1, std::string::npos, place.symbol) != 0) continue;

@@ -23,6 +23,8 @@ struct CaptureOptions {
   // The program that becomes the process which reads the target's files (reader/serve.h); empty: they are read in
   // this process, with all of its rights.
   std::string reader_program;
+  // Once events are open, the process keeps only what a capture needs (os/sandbox/capture_rights.h), for good.
+  bool gives_up_rights = false;
   std::string cache_dir;    // unwind tables and symbols by build id; empty: none
 };
 

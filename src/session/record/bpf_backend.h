@@ -67,6 +67,7 @@ class BpfBackend {
   void watch(const std::vector<pid_t>& pids);
   // Hands the kernel what changed in the target since.
   void refresh(const evidence::Tasks& tasks);
+  Result<void> reopen_cpu(int cpu) { return programs_->reopen_cpu(cpu); }
   void end() { programs_->detach(); }
 
   void note_limits(const evidence::BpfEvidence& evidence, evidence::Sink& sink) const;

@@ -13,11 +13,25 @@ namespace {
 constexpr int64_t kPublishNs = 200 * kNsPerMs;    // how often the list of living threads is renewed
 constexpr int64_t kOpenWaitsNs = 200 * kNsPerMs;  // how often waits that are still open are noted
 constexpr int64_t kResyncNs = 2 * kNsPerSecond;   // how often /proc is asked again after a loss
+constexpr int64_t kCpuLookNs = 50 * kNsPerMs;     // how often CPUs that came back are looked for
 constexpr int64_t kPolicyNs = 50 * kNsPerMs;    // how often what is taken of stacks is reconsidered
 constexpr int64_t kSnapshotNs = 50 * kNsPerMs;  // blocked threads' stacks where switches give none
 constexpr int64_t kSnapshotSliceNs = 5 * kNsPerMs;  // at most this long at once, then records again
 
 }  // namespace
+
+Consumer::Consumer(Parts parts, TimeNs window_begin)
+    : parts_(std::move(parts)),
+      complete_until_(window_begin),
+      cover_(std::move(parts_.cpus),
+             {[this](int cpu) { return reopen_cpu(cpu); },
+              [this](int cpu, TimeNs time, uint64_t samples) {
+                parts_.recording.add_uncovered(cpu, time, samples);
+              },
+              [this](const model::QualityNote& note) { parts_.sink.add_note(note); }},
+             parts_.events.sample_period_ns(), window_begin) {
+  publish_live_tasks();
+}
 
 void Consumer::start() {
   thread_ = std::thread([this] { consume(); });
@@ -27,8 +41,9 @@ void Consumer::join() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Consumer::close_events() {
+void Consumer::close_events(TimeNs window_end) {
   std::lock_guard lock(events_mutex_);
+  cover_.finish(window_end);
   events_closed_ = true;
   parts_.events.disable();
   if (parts_.bpf) parts_.bpf->end();
@@ -61,6 +76,7 @@ void Consumer::keep_house(TimeNs now) {
     parts_.sink.put_open_waits(parts_.recording.open_waits());
   }
   resynchronise_after_loss(now);
+  look_at_cpus(now);
   choose_stacks(now);
   if (!parts_.events.has_off_cpu_stacks() && now >= next_snapshot_) {
     next_snapshot_ = now + kSnapshotNs;
@@ -78,6 +94,18 @@ void Consumer::resynchronise_after_loss(TimeNs now) {
   next_resync_ = now + kResyncNs;
   resyncs_due_ = std::max(0, resyncs_due_ - 1);
   parts_.recording.resynchronise(now);
+}
+
+void Consumer::look_at_cpus(TimeNs now) {
+  if (now < next_cpu_look_) return;
+  next_cpu_look_ = now + kCpuLookNs;
+  std::lock_guard lock(events_mutex_);
+  if (!events_closed_) cover_.look(now);
+}
+
+Result<void> Consumer::reopen_cpu(int cpu) {
+  if (auto opened = parts_.events.reopen_cpu(cpu); !opened) return opened;
+  return parts_.bpf != nullptr ? parts_.bpf->reopen_cpu(cpu) : Result<void>{};
 }
 
 void Consumer::choose_stacks(TimeNs now) {

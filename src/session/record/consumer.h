@@ -17,6 +17,7 @@
 #include "evidence/stacks/stack_policy.h"
 #include "session/heap/heap_capture.h"
 #include "session/record/bpf_backend.h"
+#include "session/record/cpu_cover.h"
 #include "session/record/live_tasks_board.h"
 #include "unwind/unwinder.h"
 
@@ -35,15 +36,14 @@ class Consumer {
     unwind::Unwinder& unwinder;
     evidence::Sink& sink;
     HeapCapture* heap;  // null: allocations are not sampled
+    std::unique_ptr<os::CpuWatch> cpus;
   };
 
-  Consumer(const Parts& parts, TimeNs window_begin) : parts_(parts), complete_until_(window_begin) {
-    publish_live_tasks();
-  }
+  Consumer(Parts parts, TimeNs window_begin);
 
   void start();
   void join();  // after the reader was stopped; nothing when it was never started
-  void close_events();
+  void close_events(TimeNs window_end);
 
   void expect_no_target() {
     launched_gone_ = true;
@@ -57,6 +57,8 @@ class Consumer {
   void keep_house(TimeNs now);
   void resynchronise_after_loss(TimeNs now);
   void choose_stacks(TimeNs now);
+  void look_at_cpus(TimeNs now);
+  Result<void> reopen_cpu(int cpu);
   void publish_live_tasks();
 
   Parts parts_;
@@ -67,10 +69,12 @@ class Consumer {
   std::atomic<bool> launched_gone_{false};
   std::mutex events_mutex_;  // this thread reopens events, the end of the window closes them
   bool events_closed_ = false;
+  CpuCover cover_;  // with the events
   TimeNs next_snapshot_ = 0;
   TimeNs next_publish_ = 0;
   TimeNs next_policy_ = 0;
   TimeNs next_switch_tick_ = 0;
+  TimeNs next_cpu_look_ = 0;
   TimeNs next_open_waits_ = 0;
   TimeNs next_resync_ = 0;
   uint64_t lost_at_resync_ = 0;

@@ -62,7 +62,7 @@ class ConsumerTest : public evidence::testing::EvidenceTest {
   }
   ~ConsumerTest() override { stop(); }
   void stop() {
-    consumer_.close_events();
+    consumer_.close_events(monotonic_ns());
     reader_.stop();
     consumer_.join();
   }
@@ -92,7 +92,8 @@ class ConsumerTest : public evidence::testing::EvidenceTest {
   RecordSource source_;
   capture::RingReader reader_{{}, {.interval_ms = 1}, {&source_}};
   Consumer consumer_{
-      {reader_, *events_, nullptr, recording_, tasks_, policy_, stacks_, unwinder_, sink_, nullptr},
+      {reader_, *events_, nullptr, recording_, tasks_, policy_, stacks_, unwinder_, sink_, nullptr,
+       os::CpuWatch::open()},
       begin_};
   model::ThreadId thread_;
 };

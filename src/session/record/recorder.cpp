@@ -10,6 +10,7 @@
 #include "evidence/recording.h"
 #include "evidence/wait_sites.h"
 #include "os/machine/capabilities.h"
+#include "os/sandbox/capture_rights.h"
 #include "session/lifecycle/lifecycle.h"
 #include "session/lifecycle/run_output.h"
 #include "session/record/consumer.h"
@@ -134,6 +135,10 @@ Result<void> Recorder::open() {
     if (!attached) return attached;
   }
   if (auto opened = output_.open(bpf_ ? "bpf" : "perf_event"); !opened) return opened;
+  // Before there are threads: each has rights of its own.
+  if (options_.gives_up_rights) {
+    if (auto given = os::give_up_rights(target().pids()); !given) return given;
+  }
   build_stages();
   return {};
 }
@@ -223,7 +228,8 @@ Result<void> Recorder::open_window() {
   if (auto released = target().release(); !released) return released;
   consumer_ = std::make_unique<Consumer>(
       Consumer::Parts{*reader_, *events_, bpf_.get(), *recording_, stages_->tasks, *stack_policy_,
-                      stages_->stacks, *stages_->unwinder, output_.sink(), heap_.get()},
+                      stages_->stacks, *stages_->unwinder, output_.sink(), heap_.get(),
+                      os::CpuWatch::open()},
       window_begin());
   consumer_->start();
   start_counters();
@@ -286,7 +292,7 @@ void Recorder::end(EndReason) {
   TimeNs window_end = monotonic_ns();
   output_.end_window(window_end);
   recording_->end_window(window_end);
-  consumer_->close_events();
+  consumer_->close_events(window_end);
   stages_->processes.write_new_facts();
   counters_->poll_all(window_end);
   if (LoadDriver* load = target().load()) load->end_window(window_begin(), window_end);

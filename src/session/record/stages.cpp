@@ -28,6 +28,9 @@ Stages::Stages(const CaptureOptions& options, const std::string& unwind_cache,
                const os::ProcFs& proc, evidence::Sink& sink, Mapped mapped)
     : sink_(sink),
       mapped_(std::move(mapped)),
+      binaries(options.reader_program.empty()
+                   ? nullptr
+                   : std::make_unique<reader::RemoteBinaries>(reader_options(options))),
       processes(proc, sink),
       tasks(proc, processes, options.target.include_children),
       readers(reader_options(options)),

@@ -20,6 +20,7 @@
 #include "evidence/stacks/stack_builder.h"
 #include "os/process/procfs.h"
 #include "reader/readers.h"
+#include "reader/remote_binaries.h"
 #include "session/lifecycle/capture_options.h"
 #include "session/record/tracked_tasks.h"
 #include "symbol/symbolizer.h"
@@ -45,6 +46,8 @@ class Stages {
   // files as the target sees them while it lives.
   void finish(bool keep_source, std::initializer_list<const evidence::HotSource*> hot);
 
+  // First: processes and address spaces ask it. Null: program files are parsed here.
+  std::unique_ptr<reader::RemoteBinaries> binaries;
   // In the order of the path of a sample; destroyed in reverse.
   evidence::ProcessRegister processes;
   TrackedTasks tasks;

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
-#include "base/unique_fd.h"
+#include "base/file_door.h"
 
 namespace assay::symbol {
 namespace {
@@ -18,17 +16,17 @@ constexpr size_t kUsualTextBytes = 8 << 20;
 }  // namespace
 
 KernelSymbols KernelSymbols::load(const std::string& path) {
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) {
+  auto found = file_door().open(path, Purpose::kernel_symbols);
+  if (!found) {
     KernelSymbols none;
-    none.problem_ = "cannot open " + path + ": " + std::strerror(errno);
+    none.problem_ = found.error().what;
     return none;
   }
   std::string text;
   text.reserve(kUsualTextBytes);
   char buffer[1 << 14];  // the kernel gives a page at a time
   while (text.size() < kMaxTextBytes) {
-    ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
+    ssize_t n = ::read(found->fd.get(), buffer, sizeof buffer);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;
     text.append(buffer, static_cast<size_t>(n));

@@ -1,12 +1,15 @@
 // line_columns() and source_json(): where in the source the time goes.
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
+#include <sstream>
 #include <unordered_map>
 
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/file_door.h"
 #include "view/data/columns.h"
 #include "view/queries.h"
 #include "view/data/time_walk.h"
@@ -14,7 +17,7 @@
 namespace assay::view {
 namespace {
 
-constexpr uintmax_t kLargestSource = 8 << 20;
+constexpr off_t kLargestSource = 8 << 20;
 constexpr size_t kLongestLine = 2000;
 constexpr size_t kHotFiles = 20;        // whose text goes into a single file
 constexpr uint32_t kLinesAround = 150;  // the hottest line of each
@@ -167,16 +170,18 @@ bool looks_like_source(const std::filesystem::path& path) {
 }
 
 std::vector<std::string> lines_on_disk(const std::string& file) {
-  std::error_code failed;
   std::filesystem::path path(file);
   if (!path.is_absolute() || !looks_like_source(path)) return {};
-  path =
-      std::filesystem::canonical(path, failed);  // no link may lead from source to something else
-  if (failed || !looks_like_source(path)) return {};
-  if (!std::filesystem::is_regular_file(path, failed) || failed) return {};
-  if (std::filesystem::file_size(path, failed) > kLargestSource || failed) return {};
+  auto found = file_door().open(file, Purpose::source);
+  // No link may lead from source to something else.
+  if (!found || !looks_like_source(found->real_path)) return {};
+  struct stat status {};
+  if (::fstat(found->fd.get(), &status) != 0 || status.st_size > kLargestSource) return {};
+  std::string text(static_cast<size_t>(status.st_size), '\0');
+  ssize_t got = ::pread(found->fd.get(), text.data(), text.size(), 0);
+  text.resize(static_cast<size_t>(std::max<ssize_t>(0, got)));
   std::vector<std::string> lines;
-  std::ifstream in(path);
+  std::istringstream in(std::move(text));
   for (std::string line; std::getline(in, line);) {
     if (line.size() > kLongestLine) line.resize(kLongestLine);
     lines.push_back(std::move(line));

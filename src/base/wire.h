@@ -1,4 +1,4 @@
-// WireWriter, WireReader: the fields of a message between Assay and its reader process, in order.
+// WireWriter, WireReader: the fields of a message between Assay and a process of its own, in order.
 //
 // Numbers are little-endian, texts have their length before them. The other side may be under an
 // attacker's control: every length is checked against what is left, and after the first wrong field
@@ -11,7 +11,7 @@
 
 #include "base/byte_reader.h"
 
-namespace assay::reader {
+namespace assay {
 
 class WireWriter {
  public:
@@ -55,4 +55,4 @@ class WireReader {
   ByteReader in_;
 };
 
-}  // namespace assay::reader
+}  // namespace assay
