@@ -53,7 +53,36 @@ std::string random_suffix() {
   return fmt::format("{:016x}", number);
 }
 
+// Of a disk that fails or is full; everything else is a file system without this call.
+bool is_failure_of_disk(int code) {
+  return code == EIO || code == ENOSPC || code == EDQUOT;
+}
+
 }  // namespace
+
+bool sync_file(int fd) {
+  int done = -1;
+  do {
+    done = ::fdatasync(fd);
+  } while (done != 0 && errno == EINTR);
+  return done == 0;
+}
+
+bool sync_folder(int folder) {
+  UniqueFd fd(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return true;
+  int done = -1;
+  do {
+    done = ::fsync(fd.get());
+  } while (done != 0 && errno == EINTR);
+  return done == 0 || !is_failure_of_disk(errno);
+}
+
+bool sync_folder_of(const std::string& path) {
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  UniqueFd fd(::open(folder.empty() ? "." : folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  return !fd.valid() || sync_folder(fd.get());
+}
 
 Result<void> PrivateFile::check_place(const std::string& path) {
   auto place = find_place(path);
@@ -107,6 +136,13 @@ Result<void> PrivateFile::write(std::string_view bytes) {
 }
 
 Result<void> PrivateFile::commit() {
+  if (!sync_file(fd_.get())) return fail_errno("cannot write {}", path_);
+  if (auto moved = move_into_place(); !moved) return moved;
+  if (!sync_folder(directory_.get())) return fail_errno("cannot write {}", path_);
+  return {};
+}
+
+Result<void> PrivateFile::move_into_place() {
   int folder = directory_.get();
   if (existing_ == Existing::refuse) {
     // link() refuses to replace, also when another process was quicker; not every file system has

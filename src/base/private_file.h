@@ -2,8 +2,9 @@
 //
 // Every file that Assay leaves behind is made here. The bytes go into a new file beside the place
 // (mode 0600 whatever the umask, O_EXCL, no link is followed); commit() renames it into its place,
-// and without commit() nothing is left. What stands at the place already is replaced only if it is
-// a regular file: a symbolic link, a device or a directory is refused.
+// and without commit() nothing is left. The bytes are on the disk before the name is, and the name
+// before commit() returns. What stands at the place already is replaced only if it is a regular
+// file: a symbolic link, a device or a directory is refused.
 // Threads: one owner. Failures: Errors that name the place, not the file beside it.
 #pragma once
 
@@ -15,6 +16,13 @@
 #include "base/unique_fd.h"
 
 namespace assay {
+
+// The contents and the size of the file survive a loss of power. False: errno.
+bool sync_file(int fd);
+// The names in the folder do; true where a file system or its rights do not let us ask. False:
+// errno.
+bool sync_folder(int folder);
+bool sync_folder_of(const std::string& path);
 
 class PrivateFile {
  public:
@@ -38,6 +46,7 @@ class PrivateFile {
 
  private:
   PrivateFile() = default;
+  Result<void> move_into_place();
 
   std::string path_, name_;  // as it was given, and its last part
   std::string beside_;       // the last part of the file beside it; empty: it is in its place
