@@ -69,6 +69,13 @@ class FileBeside final : public FileInTheMaking {
   }
 
   Result<void> commit() override {
+    if (auto moved = move_into_place(); !moved) return moved;
+    if (!sync_folder(place_.directory.get())) return fail_errno("cannot write {}", path_);
+    return {};
+  }
+
+ private:
+  Result<void> move_into_place() {
     int folder = place_.directory.get();
     const char* name = place_.name.c_str();
     if (existing_ == Existing::refuse) {
@@ -90,14 +97,42 @@ class FileBeside final : public FileInTheMaking {
     return {};
   }
 
- private:
   std::string path_;  // as it was given
   Place place_;
   std::string beside_;  // the last part of the file beside it; empty: it is in its place
   Existing existing_;
 };
 
+// Of a disk that fails or is full; everything else is a file system without this call.
+bool is_failure_of_disk(int code) {
+  return code == EIO || code == ENOSPC || code == EDQUOT;
+}
+
 }  // namespace
+
+bool sync_file(int fd) {
+  int done = -1;
+  do {
+    done = ::fdatasync(fd);
+  } while (done != 0 && errno == EINTR);
+  return done == 0;
+}
+
+bool sync_folder(int folder) {
+  UniqueFd fd(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return true;
+  int done = -1;
+  do {
+    done = ::fsync(fd.get());
+  } while (done != 0 && errno == EINTR);
+  return done == 0 || !is_failure_of_disk(errno);
+}
+
+bool sync_folder_of(const std::string& path) {
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  UniqueFd fd(::open(folder.empty() ? "." : folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  return !fd.valid() || sync_folder(fd.get());
+}
 
 Result<void> PrivateFile::check_place(const std::string& path) {
   auto place = find_place(path);
@@ -133,6 +168,7 @@ Result<void> PrivateFile::write(std::string_view bytes) {
 }
 
 Result<void> PrivateFile::commit() {
+  if (!sync_file(fd_.get())) return fail_errno("cannot write {}", path_);
   return making_->commit();
 }
 

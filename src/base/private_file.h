@@ -1,10 +1,12 @@
-// PrivateFile: a new file that its owner alone (or a chosen group, file_group.h) can read, and that is there whole or not at all.
+// PrivateFile: a new file that its owner alone (or a chosen group, file_group.h) can read, and that
+// is there whole or not at all.
 //
 // Every file that Assay leaves behind is made here. The bytes go into a new file beside the place
 // (its mode whatever the umask, O_EXCL, no link is followed); commit() renames it into its place,
-// and without commit() nothing is left. What stands at the place already is replaced only if it is
-// a regular file: a symbolic link, a device or a directory is refused. A confined process has the file
-// made by the process that started it (file_door.h).
+// and without commit() nothing is left. The bytes are on the disk before the name is, and the name
+// before commit() returns. What stands at the place already is replaced only if it is a regular
+// file: a symbolic link, a device or a directory is refused. A confined process has the file made
+// by the process that started it (file_door.h).
 // Threads: one owner. Failures: Errors that name the place, not the file beside it.
 #pragma once
 
@@ -17,6 +19,13 @@
 #include "base/unique_fd.h"
 
 namespace assay {
+
+// The contents and the size of the file survive a loss of power. False: errno.
+bool sync_file(int fd);
+// The names in the folder do; true where a file system or its rights do not let us ask. False:
+// errno.
+bool sync_folder(int folder);
+bool sync_folder_of(const std::string& path);
 
 class PrivateFile {
  public:

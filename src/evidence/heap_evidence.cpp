@@ -1,10 +1,22 @@
 #include "evidence/heap_evidence.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 namespace assay::evidence {
 namespace {
 
 constexpr size_t kMostFrames = 192;  // as many as a sampler takes
 constexpr model::ThreadId kUnknownThread{0xffffffff};
+constexpr double kMostHotBytes = 0x1p40;  // of one allocation; millions of them can be added up
+
+// A target can tell of sizes whose sum is no int64_t.
+int64_t whole(double value) {
+  if (!(value > 0)) return 0;
+  return value < 0x1p63 ? static_cast<int64_t>(std::round(value))
+                        : std::numeric_limits<int64_t>::max();
+}
 
 }  // namespace
 
@@ -69,9 +81,9 @@ void HeapEvidence::add_alloc(pid_t pid, Process& process, const capture::HeapRec
   process.bytes += bytes;
   process.objects += objects;
   // Source is kept around call sites by the bytes that went through them: 1 KiB counts as 1 us.
-  parts_.hot_source.add_running(alloc.stack, static_cast<int64_t>(bytes));
+  parts_.hot_source.add_running(alloc.stack, whole(std::min(bytes, kMostHotBytes)));
   counts_.allocations.fetch_add(1, std::memory_order_relaxed);
-  counts_.live_bytes.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+  add_live(bytes);
 }
 
 void HeapEvidence::add_free(pid_t pid, Process& process, const capture::HeapRecord& record) {
@@ -88,16 +100,20 @@ void HeapEvidence::end(Process& process, uint64_t address, TimeNs time, model::T
   process.bytes -= live.bytes;
   process.objects -= live.objects;
   counts_.frees.fetch_add(1, std::memory_order_relaxed);
-  counts_.live_bytes.fetch_sub(static_cast<int64_t>(live.bytes), std::memory_order_relaxed);
+  add_live(-live.bytes);
   process.live.erase(found);
+}
+
+void HeapEvidence::add_live(double bytes) {
+  live_bytes_ += bytes;
+  counts_.live_bytes.store(whole(live_bytes_), std::memory_order_relaxed);
 }
 
 void HeapEvidence::take_snapshots(TimeNs now) {
   for (const auto& [pid, process] : processes_) {
     std::optional<model::ProcessId> id = parts_.tasks.process(pid);
     if (!id) continue;
-    parts_.sink.add_heap_snapshot({*id, now, static_cast<int64_t>(process.bytes),
-                                   static_cast<int64_t>(process.objects),
+    parts_.sink.add_heap_snapshot({*id, now, whole(process.bytes), whole(process.objects),
                                    static_cast<int64_t>(process.live.size())});
   }
 }

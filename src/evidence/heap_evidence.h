@@ -67,11 +67,13 @@ class HeapEvidence {
   void add_alloc(pid_t pid, Process& process, const capture::HeapRecord& record);
   void add_free(pid_t pid, Process& process, const capture::HeapRecord& record);
   void end(Process& process, uint64_t address, TimeNs time, model::ThreadId thread);
+  void add_live(double bytes);
 
   Parts parts_;
   std::unordered_map<pid_t, Process> processes_;
   std::vector<unwind::UserFrame> frames_;
   uint64_t next_id_ = 0;
+  double live_bytes_ = 0;  // of all processes
   HeapCounts counts_;
 };
 

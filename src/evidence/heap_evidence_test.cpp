@@ -1,5 +1,7 @@
 #include "evidence/heap_evidence.h"
 
+#include <limits>
+
 #include "evidence/testing/evidence_fixture.h"
 
 namespace assay::evidence {
@@ -90,6 +92,20 @@ TEST_F(HeapEvidenceTest, SnapshotsTellWhatIsLiveByItsWeight) {
   EXPECT_EQ(sink_.snapshots[1].samples, 0);
 }
 
+// A target can tell of allocations that are larger than any memory.
+TEST_F(HeapEvidenceTest, SumsBeyondAllNumbersStayAtTheLargest) {
+  constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+  for (uint64_t i = 0; i < 5; ++i)
+    alloc(0xa000 + i, kMost >> (i % 2), kPid, i % 2 == 0 ? 1 : kMost);
+  heap_.take_snapshots(500);
+  ASSERT_EQ(sink_.snapshots.size(), 1u);
+  EXPECT_EQ(sink_.snapshots[0].live_bytes, std::numeric_limits<int64_t>::max());
+  EXPECT_GE(sink_.snapshots[0].live_objects, 5);
+  EXPECT_EQ(heap_.counts().live_bytes, std::numeric_limits<int64_t>::max());
+  for (uint64_t i = 0; i < 5; ++i) free(0xa000 + i);
+  EXPECT_GE(heap_.counts().live_bytes, 0);
+}
+
 TEST_F(HeapEvidenceTest, AnotherProgramInTheSameProcessStartsWithAnEmptyHeap) {
   alloc(0xa000, 100);
   heap_.forget(kPid);
@@ -118,7 +134,8 @@ TEST_F(HeapEvidenceTest, WhatIsNotTheTargetsIsLeftOut) {
 }
 
 TEST_F(HeapEvidenceTest, InAContainerThreadsAreFoundByTheirInnerNumber) {
-  tree_.write("5000070/status", "Name:\tserver\nTgid:\t5000070\nPid:\t5000070\nNSpid:\t5000070\t1\n");
+  tree_.write("5000070/status",
+              "Name:\tserver\nTgid:\t5000070\nPid:\t5000070\nNSpid:\t5000070\t1\n");
   tree_.write("5000070/task/5000070/status", "Tgid:\t5000070\nPid:\t5000070\nNSpid:\t5000070\t1\n");
   tree_.write("5000070/task/5000071/status", "Tgid:\t5000070\nPid:\t5000071\nNSpid:\t5000071\t9\n");
   alloc(0xa000, 100, 9);

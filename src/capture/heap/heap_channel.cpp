@@ -115,6 +115,12 @@ bool HeapRing::is_sound(const HeapRecord& record) const {
          record.rate_bytes <= kMostRate;
 }
 
+// A number that is no time becomes one that is_sound() refuses.
+TimeNs HeapRing::time_at(size_t offset) const {
+  TimeNs time = 0;
+  return __builtin_sub_overflow(word_at<TimeNs>(copy_, offset), ahead_ns_, &time) ? -1 : time;
+}
+
 // Everything below looks at the copy alone: the target may be writing to the original.
 bool HeapRing::hand_over(uint32_t size, const std::function<void(const HeapRecord&)>& visit) {
   std::span<const uint64_t> copy(copy_);
@@ -122,7 +128,7 @@ bool HeapRing::hand_over(uint32_t size, const std::function<void(const HeapRecor
   HeapRecord record;
   if (kind == static_cast<uint16_t>(HeapRecordKind::free) && size >= sizeof(HeapFreeRecord)) {
     record.is_free = true;
-    record.time = word_at<TimeNs>(copy, offsetof(HeapFreeRecord, time_ns));
+    record.time = time_at(offsetof(HeapFreeRecord, time_ns));
     record.address = word_at<uint64_t>(copy, offsetof(HeapFreeRecord, address));
     record.tid = word_at<uint32_t>(copy, offsetof(HeapFreeRecord, tid));
     if (!is_sound(record)) {
@@ -140,7 +146,7 @@ bool HeapRing::hand_over(uint32_t size, const std::function<void(const HeapRecor
     ++damaged_;
     return false;
   }
-  record.time = word_at<TimeNs>(copy, offsetof(HeapAllocRecord, time_ns));
+  record.time = time_at(offsetof(HeapAllocRecord, time_ns));
   record.address = word_at<uint64_t>(copy, offsetof(HeapAllocRecord, address));
   record.size_bytes = word_at<uint64_t>(copy, offsetof(HeapAllocRecord, size));
   record.rate_bytes = word_at<uint64_t>(copy, offsetof(HeapAllocRecord, rate_bytes));

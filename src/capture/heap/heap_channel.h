@@ -75,6 +75,8 @@ class HeapRing {
   HeapRing(std::span<std::byte> memory, uint64_t ring_bytes);
   // Hands over what is published, at most `most` records; returns how many.
   size_t drain(size_t most, const std::function<void(const HeapRecord&)>& visit);
+  // The target's clock is ahead of ours by so much; its times are told in ours.
+  void set_clock_ahead(int64_t ns) { ahead_ns_ = ns; }
   uint64_t damaged() const { return damaged_; }
   uint64_t bytes() const { return ring_bytes_; }
   uint64_t pending_bytes() const;
@@ -85,6 +87,7 @@ class HeapRing {
   void skip_to(uint64_t position);
   bool hand_over(uint32_t size, const std::function<void(const HeapRecord&)>& visit);
   bool is_sound(const HeapRecord& record) const;
+  TimeNs time_at(size_t offset) const;
 
   inject::HeapChannelHeader* header_;
   std::byte* ring_;
@@ -92,6 +95,7 @@ class HeapRing {
   uint64_t tail_ = 0;  // ours: what the shared one says is not believed
   uint64_t damaged_ = 0;
   TimeNs now_ = 0;  // when the round began
+  int64_t ahead_ns_ = 0;
   std::vector<uint64_t> copy_;
 };
 
@@ -129,6 +133,7 @@ class HeapChannel {
   HeapChannelLosses losses() const;
 
   size_t drain(const std::function<void(const HeapRecord&)>& visit);
+  void set_clock_ahead(int64_t ns) { ring_.set_clock_ahead(ns); }
   uint64_t inode() const { return inode_; }
 
   // Children that have a channel now, and one of those channels. It must be given back when the

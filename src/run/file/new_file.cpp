@@ -79,7 +79,8 @@ Result<std::shared_ptr<RunFile>> make_run_file(const std::string& path, const mo
   if (auto filled = fill(file, path, info); !filled) return std::unexpected(filled.error());
   if (!file->lock_for_writing()) return fail("{} is being written by another process", path);
   // A journal left by a killed capture is not of the new file.
-  if (overwrite || ::access(path.c_str(), F_OK) != 0) ::unlink(journal.c_str());
+  bool is_stale = overwrite || ::access(path.c_str(), F_OK) != 0;
+  if (is_stale && ::unlink(journal.c_str()) == 0) (void)sync_folder_of(path);
   if (auto moved = made->commit(); !moved) {
     if (moved.error().code == EEXIST) return already_exists(path);
     return std::unexpected(moved.error());

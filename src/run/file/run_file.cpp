@@ -150,6 +150,18 @@ int RunFile::open_journal() {
   return own_journal_.valid() ? ::fcntl(own_journal_.get(), F_DUPFD_CLOEXEC, 0) : -1;
 }
 
+bool RunFile::sync() const {
+  return sync_file(fd_.get());
+}
+
+// The run is changed after this: from then on nobody can read it without its journal.
+bool RunFile::sync_journal() {
+  if (!sync_file(own_journal_.get())) return false;
+  if (!journal_is_named_)
+    journal_is_named_ = journal_path_.empty() || sync_folder_of(journal_path_);
+  return journal_is_named_;
+}
+
 void RunFile::remove_journal() {
   struct stat ours {
   }, there{};
@@ -159,6 +171,7 @@ void RunFile::remove_journal() {
                  ours.st_ino == there.st_ino;
   if (is_ours) ::unlink(journal_path_.c_str());
   own_journal_.reset();
+  journal_is_named_ = false;
 }
 
 void RunFile::end_writing() {

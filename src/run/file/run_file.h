@@ -9,6 +9,7 @@
 // reads and writes tell as system calls do.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -48,7 +49,13 @@ class RunFile {
   // The journal of a file that is written. −1: errno. The descriptor is the caller's.
   int open_journal();
   bool has_journal() const { return own_journal_.valid(); }
+  // What was written survives a loss of power; so does the journal's name. False: errno.
+  bool sync() const;
+  bool sync_journal();
   void remove_journal();
+  // The errno of the last call that failed; 0: none did.
+  int last_failure() const { return last_failure_; }
+  void keep_failure(int code) { last_failure_ = code; }
   // Nothing more is written: others may read it. A journal with contents stays, as it is needed to
   // read the run.
   void end_writing();
@@ -65,6 +72,8 @@ class RunFile {
   std::optional<RollbackJournal> journal_;  // for reading
   std::string journal_path_;                // for writing
   UniqueFd own_journal_;
+  std::atomic<int> last_failure_ = 0;
+  bool journal_is_named_ = false;  // on the disk itself
 };
 
 }  // namespace assay::run

@@ -36,12 +36,6 @@ std::shared_ptr<RunFile> find_lent(std::string_view name) {
 
 thread_local int last_error = 0;
 
-int failed(int code) {
-  last_error = errno;
-  bool full = errno == ENOSPC || errno == EDQUOT;
-  return full && code == SQLITE_IOERR_WRITE ? SQLITE_FULL : code;
-}
-
 // One open file: the run itself, or the journal that it made.
 struct Opened {
   std::shared_ptr<RunFile> run;
@@ -53,6 +47,14 @@ struct OpenedFile {
   sqlite3_file base;
   Opened* opened;
 };
+
+// SQLite asks for errno after some failures and not after others: the file keeps it.
+int failed(RunFile& run, int code) {
+  last_error = errno;
+  run.keep_failure(errno);
+  bool full = errno == ENOSPC || errno == EDQUOT;
+  return full && code == SQLITE_IOERR_WRITE ? SQLITE_FULL : code;
+}
 
 Opened& opened_of(sqlite3_file* file) {
   return *reinterpret_cast<OpenedFile*>(file)->opened;
@@ -77,7 +79,7 @@ int read_file(sqlite3_file* file, void* into, int amount, sqlite3_int64 at) {
   auto offset = static_cast<uint64_t>(at);
   ssize_t got = opened.journal.valid() ? read_journal(opened.fd(), into, size, offset)
                                        : opened.run->read(into, size, offset);
-  if (got < 0) return failed(SQLITE_IOERR_READ);
+  if (got < 0) return failed(*opened.run, SQLITE_IOERR_READ);
   if (static_cast<size_t>(got) == size) return SQLITE_OK;
   std::memset(static_cast<char*>(into) + got, 0, size - static_cast<size_t>(got));
   return SQLITE_IOERR_SHORT_READ;
@@ -91,7 +93,7 @@ int write_file(sqlite3_file* file, const void* from, int amount, sqlite3_int64 a
                              static_cast<size_t>(amount - done), at + done);
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote == 0) errno = ENOSPC;
-    if (wrote <= 0) return failed(SQLITE_IOERR_WRITE);
+    if (wrote <= 0) return failed(*opened.run, SQLITE_IOERR_WRITE);
     done += static_cast<int>(wrote);
   }
   return SQLITE_OK;
@@ -100,13 +102,15 @@ int write_file(sqlite3_file* file, const void* from, int amount, sqlite3_int64 a
 int truncate_file(sqlite3_file* file, sqlite3_int64 size) {
   Opened& opened = opened_of(file);
   if (!opened.run->is_writable()) return SQLITE_READONLY;
-  return ::ftruncate(opened.fd(), size) == 0 ? SQLITE_OK : failed(SQLITE_IOERR_TRUNCATE);
+  return ::ftruncate(opened.fd(), size) == 0 ? SQLITE_OK
+                                             : failed(*opened.run, SQLITE_IOERR_TRUNCATE);
 }
 
 int sync_file(sqlite3_file* file, int) {
   Opened& opened = opened_of(file);
   if (!opened.run->is_writable()) return SQLITE_OK;
-  return ::fsync(opened.fd()) == 0 ? SQLITE_OK : failed(SQLITE_IOERR_FSYNC);
+  bool kept = opened.journal.valid() ? opened.run->sync_journal() : opened.run->sync();
+  return kept ? SQLITE_OK : failed(*opened.run, SQLITE_IOERR_FSYNC);
 }
 
 int size_of_file(sqlite3_file* file, sqlite3_int64* size) {
@@ -117,7 +121,7 @@ int size_of_file(sqlite3_file* file, sqlite3_int64* size) {
   } else if (::fstat(opened.fd(), &status) == 0) {
     *size = status.st_size;
   } else {
-    return failed(SQLITE_IOERR_FSTAT);
+    return failed(*opened.run, SQLITE_IOERR_FSTAT);
   }
   return SQLITE_OK;
 }
@@ -179,7 +183,7 @@ int open_named(std::string_view name, sqlite3_file* file, int flags, int* out_fl
   if (!opened->run || (is_journal && !opened->run->is_writable())) return SQLITE_CANTOPEN;
   if (is_journal) {
     opened->journal = UniqueFd(opened->run->open_journal());
-    if (!opened->journal.valid()) return failed(SQLITE_CANTOPEN);
+    if (!opened->journal.valid()) return failed(*opened->run, SQLITE_CANTOPEN);
   }
   if (out_flags != nullptr) {
     *out_flags = (flags & ~(SQLITE_OPEN_READWRITE | SQLITE_OPEN_READONLY)) |

@@ -84,16 +84,15 @@ void Database::close() {
 
 std::unexpected<Error> Database::failure(std::string_view step, int code) const {
   const char* words = handle_ ? sqlite3_errmsg(handle_) : sqlite3_errstr(code);
-  int system_code = handle_ ? sqlite3_system_errno(handle_) : 0;
+  bool of_disk = (code & 0xff) == SQLITE_IOERR || (code & 0xff) == SQLITE_CANTOPEN;
+  int system_code = of_disk && file_ ? file_->last_failure() : 0;
   if ((code & 0xff) == SQLITE_FULL || system_code == ENOSPC || system_code == EDQUOT) {
     return fail_with_remedy(fmt::format("{}: {}: no space left on its disk", path_, step),
                             "free some space, or write the run elsewhere with -o", ENOSPC);
   }
   std::string what = fmt::format("{}: {}: {}", path_, step, words);
   // SQLite's message for an I/O error does not say which one; errno does.
-  if ((code & 0xff) == SQLITE_IOERR && system_code != 0) {
-    what += fmt::format(" ({})", std::strerror(system_code));
-  }
+  if (system_code != 0) what += fmt::format(" ({})", std::strerror(system_code));
   return fail_with_remedy(std::move(what), "", system_code);
 }
 

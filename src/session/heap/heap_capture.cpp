@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/units.h"
+#include "os/process/clock_offset.h"
 
 namespace assay::session {
 namespace {
@@ -300,6 +301,7 @@ void HeapCapture::find_channels(TimeNs now) {
     if (known != sources_.end() && evidence_) drain(file.pid, known->second);
     Source& source = sources_[file.pid];
     source.channel = std::move(*channel);
+    source.clock_ahead_ns.reset();
     if (evidence_) look_at_program(file.pid, source, now);
   }
 }
@@ -326,7 +328,18 @@ void HeapCapture::look_at_program(pid_t pid, Source& source, TimeNs now) {
   if (!spaces_->knows(pid)) spaces_->load(pid);
 }
 
+// A child that is gone already had the clock of its parent.
+void HeapCapture::set_clock(pid_t pid, Source& source) {
+  auto ahead = os::clock_ahead_ns(parts_->proc, pid);
+  auto lender = sources_.find(source.lender);
+  source.clock_ahead_ns = ahead                      ? *ahead
+                          : lender != sources_.end() ? lender->second.clock_ahead_ns.value_or(0)
+                                                     : 0;
+  source.channel->set_clock_ahead(*source.clock_ahead_ns);
+}
+
 void HeapCapture::drain(pid_t pid, Source& source) {
+  if (!source.clock_ahead_ns) set_clock(pid, source);
   source.channel->drain([&](const capture::HeapRecord& record) { evidence_->add(pid, record); });
 }
 

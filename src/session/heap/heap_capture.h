@@ -85,6 +85,7 @@ class HeapCapture {
     // Of a child: the process behind whose channel its own lies, and where there. 0: it is no such.
     pid_t lender = 0;
     uint32_t index = 0;
+    std::optional<int64_t> clock_ahead_ns;  // of its clock, against ours
   };
   Result<void> find_library();
   capture::InjectOptions inject_options() const;
@@ -106,6 +107,7 @@ class HeapCapture {
   void find_channels(TimeNs now);
   void look_at_program(pid_t pid, Source& source, TimeNs now);
   void drain();
+  void set_clock(pid_t pid, Source& source);
   void drain(pid_t pid, Source& source);
   capture::HeapChannelLosses losses() const;
   void note_losses(TimeNs now);

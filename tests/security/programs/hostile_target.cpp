@@ -3,6 +3,8 @@
 //   security_hostile_target swap FILE   puts FILE, which it may only read, in the place of every
 //                                       memory file that is made in it
 //   security_hostile_target claim PID   writes PID into the memory it shares, as a child of its own
+//   security_hostile_target storm N     forks all the time; each child allocates and ends
+//   security_hostile_target exec N      becomes another program image some twenty times a second
 //
 // Prints "ready" and runs until it is killed. In mode swap it prints "swapped N" each time.
 #include <atomic>
@@ -15,6 +17,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "inject/preload/heap_channel.h"
@@ -72,6 +75,33 @@ char* find_child_channels(uint32_t& count) {
   }
 }
 
+[[noreturn]] void storm() {
+  constexpr int kMostChildren = 32;
+  for (int children = 0;;) {
+    pid_t child = fork();
+    if (child == 0) {
+      for (int i = 0; i < 200; ++i) std::free(std::malloc(1 << 14));
+      usleep(2000);
+      _exit(0);
+    }
+    if (child > 0) ++children;
+    while (children > 0 && waitpid(-1, nullptr, children >= kMostChildren ? 0 : WNOHANG) > 0)
+      --children;
+    usleep(1000);
+  }
+}
+
+[[noreturn]] void become_another() {
+  for (int i = 0; i < 50; ++i) {
+    std::free(std::malloc(1 << 16));
+    usleep(1000);
+  }
+  char self[] = "/proc/self/exe", mode[] = "exec", argument[] = "1";
+  char* arguments[] = {self, mode, argument, nullptr};
+  execv(self, arguments);
+  std::exit(5);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -84,10 +114,12 @@ int main(int argc, char** argv) {
     }
     constexpr int kSwappers = 4;  // one of them runs when it matters
     for (int i = 0; i < kSwappers; ++i) std::thread(swap_descriptors, file).detach();
-  } else {
+  } else if (mode == "claim") {
     std::thread(claim, static_cast<uint32_t>(std::atoi(argv[2]))).detach();
   }
   if (write(STDOUT_FILENO, "ready\n", 6) != 6) return 4;
+  if (mode == "storm") storm();
+  if (mode == "exec") become_another();
   // Where an injector finds a thread: it waits, and it allocates.
   while (true) {
     std::free(std::malloc(1 << 16));
