@@ -17,4 +17,9 @@ std::string fold_name(std::string_view name);
 // As fold_name, without return type, parameters and qualifiers: "std::vector<…>::push_back".
 std::string short_name(std::string_view name);
 
+// Whether a function has no name and goes by its place in its module: "postgres!fn_45d8a0".
+inline bool is_place_name(std::string_view name) {
+  return name.find("!fn_") != std::string_view::npos;
+}
+
 }  // namespace assay::model

@@ -83,7 +83,8 @@ LockBuilder::OwnLock LockBuilder::own_lock(PathIndex path) const {
 PathIndex LockBuilder::named_caller(PathIndex path) const {
   PathIndex first = tree_.paths()[path].parent;
   for (PathIndex at = first; at != 0; at = tree_.paths()[at].parent) {
-    if (tree_.functions()[tree_.paths()[at].function].named) return at;
+    const Function& function = tree_.functions()[tree_.paths()[at].function];
+    if (function.named && !model::is_place_name(function.name)) return at;
   }
   return first;
 }

@@ -58,8 +58,9 @@ TEST(Locks, TheSameAddressInAnotherProcessIsAnotherLock) {
 // PostgreSQL's processes wait for one another's rows, each asleep on a latch of its own.
 TEST(Locks, ALockOfTheProgramsOwnIsOneForAllProcesses) {
   FakeServer server(1, 4);
-  const std::vector<std::string> row_lock{"main", "heap_update", "LockAcquireExtended", "ProcSleep",
-                        "libc.so.6:epoll_wait", "k:do_epoll_wait"};
+  const std::vector<std::string> row_lock{
+      "main",      "heap_update",          "LockAcquireExtended", "server!fn_45d8a0",
+      "ProcSleep", "libc.so.6:epoll_wait", "k:do_epoll_wait"};
   server.thread("a", "w-*", {runs(kCompute, 5), waits(row_lock, 5, 0x1000)});
   auto other = server.run().add_process(200, "/opt/server", "worker 1");
   server.thread_of(other, "b", "w-*", {runs(kCompute, 5), waits(row_lock, 5, 0x2000)});

@@ -21,6 +21,26 @@ Shares shares(const FakeServer& server) {
           static_cast<double>(report.thread_time.blocked_total_ns()) / wall};
 }
 
+// A master has the name of its workers. One poll and a sleep a second are no wait for an answer,
+// whatever its stack looks like.
+TEST(IdleJudge, AMasterBesideItsWorkersKeepsHouse) {
+  FakeServer server(1, 4);
+  const std::vector<std::string> polls{"main", "arbiter", "libc.so.6:select", "k:do_select"};
+  const std::vector<std::string> sleeps{"main", "arbiter", "check", "libc.so.6:epoll_wait",
+                                        "k:ep_poll"};
+  auto worker = server.run().add_process(200, "/opt/server", "worker 0");
+  server.thread_of(worker, "server", "server", {runs({"main", "serve", "work"}, 9),
+                                                waits({"main", "serve", "libc.so.6:accept",
+                                                       "k:inet_csk_accept"},
+                                                      1)});
+  server.thread("server", "server", {waits(polls, 6), waits(sleeps, 4)});
+  Report report = server.report();
+  for (const ThreadTime& thread : report.threads) {
+    if (thread.pid == 200) continue;
+    EXPECT_EQ(thread.time.idle_ns, thread.time.wall_ns);
+  }
+}
+
 struct LoopCase {
   const char* name;
   std::vector<std::string> wait;

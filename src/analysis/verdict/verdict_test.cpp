@@ -239,6 +239,25 @@ TEST(Verdict, SchedulerBecauseOfANeighbour) {
   EXPECT_EQ(server.kind(), VerdictKind::scheduler);
 }
 
+// Half of a server is no server: its part has the verdict of the whole.
+TEST(Verdict, OfAPartIsThatOfTheWhole) {
+  FakeServer server;
+  for (int i = 0; i < 2; ++i)
+    server.thread("w" + std::to_string(i), "w-*", {runs(kCompute, 9.5), waits(kTakeWork, 0.5)});
+  server.thread("quiet", "quiet", {runs(kCompute, 0.01), waits(kTakeLock, 9.99, 0x1000)});
+  Report whole = server.report();
+  ASSERT_EQ(whole.verdict.kind, VerdictKind::cpu);
+  EXPECT_FALSE(whole.verdict.of_whole_run);
+  Options only;
+  only.selection.pools = {"quiet"};
+  Report part = server.report(only);
+  EXPECT_EQ(part.threads.size(), 1u);
+  EXPECT_EQ(part.verdict.kind, VerdictKind::cpu);
+  EXPECT_EQ(part.verdict.confidence, whole.verdict.confidence);
+  EXPECT_TRUE(part.verdict.of_whole_run);
+  EXPECT_EQ(part.verdict.sentence, "Of the whole run: " + whole.verdict.sentence);
+}
+
 // A report must not say in one place that the CPUs are short and in another that they are not.
 TEST(Verdict, WhenCpusAreShortEverythingSaysSo) {
   FakeServer server;

@@ -26,6 +26,18 @@ TEST(Withheld, DebugBuild) {
   server.fact("build", "debug");
   expect_withheld(server, "debug build");
 }
+// A server that ends while it is looked at did not serve; a command ran as long as it wanted to.
+TEST(Withheld, ATargetThatEndsAtOnce) {
+  FakeServer server = busy_server();
+  model::RunInfo& info = server.run().edit().info;
+  ASSERT_LT(info.window_end_ns - info.window_begin_ns, 3 * kNsPerSecond);
+  info.end_reason = "target exited";
+  info.finished = true;
+  info.target = "-- ./server";
+  EXPECT_NE(server.kind(), VerdictKind::withheld);
+  info.target = "--port 80";
+  expect_withheld(server, "the target ended");
+}
 TEST(Withheld, Sanitizers) {
   FakeServer server = busy_server();
   server.fact("sanitizers", "address");
