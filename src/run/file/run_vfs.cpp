@@ -198,7 +198,10 @@ int open_named(std::string_view name, sqlite3_file* file, int flags, int* out_fl
 // For sorting what does not fit into memory.
 int open_nameless(sqlite3_file* file, int flags, int* out_flags) {
   auto made = file_door().temporary();
-  if (!made) return failed(SQLITE_CANTOPEN);
+  if (!made) {
+    last_error = errno;
+    return SQLITE_CANTOPEN;
+  }
   auto opened = std::make_unique<Opened>();
   opened->run = RunFile::adopt(std::move(*made), "");
   if (out_flags != nullptr) *out_flags = flags;
