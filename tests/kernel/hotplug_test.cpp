@@ -1,4 +1,5 @@
 // A CPU that is taken off and brought back during a capture is sampled again.
+#include <filesystem>
 #include <fstream>
 #include <numeric>
 
@@ -28,13 +29,29 @@ class CpuOff {
   bool works_;
 };
 
+// The thread that is there once events are on.
+bool wait_for_consumer(pid_t pid) {
+  for (int look = 0; look < 3000; ++look) {
+    std::error_code gone;
+    for (const auto& task :
+         std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task", gone)) {
+      std::string name;
+      std::getline(std::ifstream(task.path() / "comm"), name);
+      if (name == "assay-consumer") return true;
+    }
+    ::usleep(10'000);
+  }
+  return false;
+}
+
 void expect_all_time_is_there(const std::string& backend) {
   if (::access("/sys/devices/system/cpu/cpu1/online", W_OK) != 0)
     GTEST_SKIP() << "skipped: CPU 1 cannot be taken off here";
   std::string path = run_file("hotplug-" + backend);
   Background recording({assay(), "record", "-q", "--backend", backend, "-o", path, "--",
                         program("oversubscribed"), "--threads", "4", "--for", "5"});
-  ::usleep(1'000'000);
+  ASSERT_TRUE(wait_for_consumer(recording.pid()));
+  ::usleep(500'000);
   {
     CpuOff off;
     if (!off.works()) GTEST_SKIP() << "skipped: CPU 1 cannot be taken off here";

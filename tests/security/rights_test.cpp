@@ -42,7 +42,9 @@ std::vector<std::string> as(uid_t user, std::vector<std::string> argv, bool prof
   std::vector<std::string> all{"setpriv", "--reuid=" + number, "--regid=" + number,
                                profiler ? "--groups=" + std::to_string(kProfilers)
                                         : "--clear-groups",
-                               "--inh-caps=-all", "--"};
+                               "--inh-caps=-all", "--",
+                               // setpriv itself still has the rights of root when it runs a program.
+                               "sh", "-c", "exec \"$0\" \"$@\""};
   all.insert(all.end(), argv.begin(), argv.end());
   return all;
 }
@@ -91,6 +93,7 @@ TEST(Rights, ACaptureKeepsOnlyWhatItNeeds) {
       ++threads;
     }
     EXPECT_GE(threads, 4);
+    ::usleep(1'500'000);  // so that there are samples
     capture.signal(SIGINT);
     EXPECT_EQ(capture.wait().exit_code, 0);
     EXPECT_GT(report(path)["quality"]["samples"].get<int>(), 0);

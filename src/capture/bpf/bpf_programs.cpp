@@ -228,7 +228,9 @@ Result<void> LoadedPrograms::attach(const perf_event_attr& on_cpu) {
   open_waits();  // registers the existing threads
   on_cpu_ = on_cpu;
   for (int cpu : options_.cpus) {
-    if (auto attached = attach_samples(cpu); !attached) return attached;
+    auto attached = attach_samples(cpu);
+    // A CPU that is off just now is sampled when it is back (reopen_cpu()).
+    if (!attached && attached.error().code != ENODEV) return attached;
   }
   return {};
 }

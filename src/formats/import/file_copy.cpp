@@ -49,7 +49,6 @@ Result<void> FileCopy::into_memory(int fd, size_t size) {
   if (at == MAP_FAILED) return too_large(size);
   at_ = static_cast<char*>(at);
   mapped_ = size;
-  (void)::madvise(at, size, MADV_HUGEPAGE);
   std::atomic<size_t> next = 0, end = size;
   std::atomic<int> failed = 0;
   auto work = [&] {

@@ -1,6 +1,5 @@
 #include "os/machine/cpu_watch.h"
 
-#include <algorithm>
 #include <charconv>
 
 #include <linux/netlink.h>
@@ -15,9 +14,10 @@ namespace {
 constexpr const char* kOnlineList = "/sys/devices/system/cpu/online";
 constexpr std::string_view kPlace = "@/devices/system/cpu/cpu";
 
-std::vector<int> online_cpus() {
+std::set<int> online_cpus() {
   auto text = read_text_file(kOnlineList);
-  return text ? parse_cpu_list(*text) : std::vector<int>{};
+  std::vector<int> list = text ? parse_cpu_list(*text) : std::vector<int>{};
+  return {list.begin(), list.end()};
 }
 
 class KernelWatch final : public CpuWatch {
@@ -35,16 +35,8 @@ class KernelWatch final : public CpuWatch {
 
   std::vector<CpuChange> changes() override {
     std::vector<CpuChange> told = told_changes();
-    std::vector<int> now = online_cpus();
-    if (now.empty()) return told;
-    // What was told is part of the difference; the rest was not told of.
-    for (const CpuChange& change : cpu_changes(online_, now)) {
-      bool known = std::ranges::any_of(
-          told, [&](const CpuChange& other) { return other.cpu == change.cpu; });
-      if (!known) told.push_back(change);
-    }
-    online_ = std::move(now);
-    return told;
+    std::set<int> now = online_cpus();
+    return cpu_changes(online_, told, now.empty() ? online_ : now);
   }
 
  private:
@@ -65,7 +57,7 @@ class KernelWatch final : public CpuWatch {
   }
 
   UniqueFd socket_;
-  std::vector<int> online_;
+  std::set<int> online_;
 };
 
 }  // namespace
@@ -83,15 +75,20 @@ CpuChange cpu_change_of(std::string_view uevent) {
   return whole ? change : none;
 }
 
-std::vector<CpuChange> cpu_changes(const std::vector<int>& before, const std::vector<int>& now) {
+std::vector<CpuChange> cpu_changes(std::set<int>& online, const std::vector<CpuChange>& told,
+                                   const std::set<int>& now) {
   std::vector<CpuChange> found;
-  auto has = [](const std::vector<int>& list, int cpu) {
-    return std::ranges::find(list, cpu) != list.end();
+  auto take = [&](const CpuChange& change) {
+    if (online.contains(change.cpu) == change.online) return;  // known already
+    if (change.online) online.insert(change.cpu);
+    if (!change.online) online.erase(change.cpu);
+    found.push_back(change);
   };
+  for (const CpuChange& change : told) take(change);
+  std::set<int> before = online;
   for (int cpu : before)
-    if (!has(now, cpu)) found.push_back({cpu, false});
-  for (int cpu : now)
-    if (!has(before, cpu)) found.push_back({cpu, true});
+    if (!now.contains(cpu)) take({cpu, false});
+  for (int cpu : now) take({cpu, true});
   return found;
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,7 +32,9 @@ class CpuWatch {
 
 // The change that a uevent tells of ("online@/devices/system/cpu/cpu1"); cpu −1: of something else.
 CpuChange cpu_change_of(std::string_view uevent);
-// What became of `before`.
-std::vector<CpuChange> cpu_changes(const std::vector<int>& before, const std::vector<int>& now);
+// What became of the CPUs that were online, by what was told and by the list of now, which is sometimes
+// ahead of it: each change once. Brings `online` up to date.
+std::vector<CpuChange> cpu_changes(std::set<int>& online, const std::vector<CpuChange>& told,
+                                   const std::set<int>& now);
 
 }  // namespace assay::os

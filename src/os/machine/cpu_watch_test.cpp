@@ -18,9 +18,24 @@ TEST(CpuWatch, AUeventNamesTheCpu) {
 }
 
 TEST(CpuWatch, ListsAreCompared) {
-  EXPECT_EQ(cpu_changes({0, 1, 2}, {0, 2, 3}),
-            (std::vector<CpuChange>{{1, false}, {3, true}}));
-  EXPECT_TRUE(cpu_changes({0, 1}, {0, 1}).empty());
+  std::set<int> online{0, 1, 2};
+  EXPECT_EQ(cpu_changes(online, {}, {0, 2, 3}), (std::vector<CpuChange>{{1, false}, {3, true}}));
+  EXPECT_EQ(online, (std::set{0, 2, 3}));
+  EXPECT_TRUE(cpu_changes(online, {}, online).empty());
+}
+
+TEST(CpuWatch, OffAndOnBetweenTwoLooksIsTold) {
+  std::set<int> online{0, 1};
+  EXPECT_EQ(cpu_changes(online, {{1, false}, {1, true}}, {0, 1}),
+            (std::vector<CpuChange>{{1, false}, {1, true}}));
+}
+
+TEST(CpuWatch, WhatTheListToldBeforeTheKernelDidCountsOnce) {
+  std::set<int> online{0, 1};
+  EXPECT_EQ(cpu_changes(online, {}, {0}).size(), 1u);
+  EXPECT_TRUE(cpu_changes(online, {{1, false}}, {0}).empty());
+  EXPECT_EQ(cpu_changes(online, {}, {0, 1}).size(), 1u);
+  EXPECT_TRUE(cpu_changes(online, {{1, true}}, {0, 1}).empty());
 }
 
 TEST(CpuWatch, NothingHasChangedHere) {

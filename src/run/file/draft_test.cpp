@@ -1,6 +1,5 @@
 // Runs that are written as drafts; the program that wrote them moves them to their final path.
 #include <csignal>
-#include <fstream>
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -69,21 +68,6 @@ TEST_F(Draft, OneThatIsFlushedHoldsAll) {
   write(1'000, true);
   expect_rows(1'001);
   EXPECT_FALSE(exists(path_ + "-journal"));
-}
-
-TEST_F(Draft, AnUnfinishedOneWithoutAFlushLeavesNothing) {
-  {
-    auto writer = create();
-    ASSERT_TRUE(writer);
-    add_fixture_tables(*writer);
-  }
-  EXPECT_FALSE(exists(path_));
-}
-
-TEST_F(Draft, WhatLiesAtItsPathIsReplaced) {
-  std::ofstream(path_) << "rubbish of a process that was killed";
-  write(10, false);
-  expect_rows(11);
 }
 
 TEST_F(Draft, AFullDiskIsToldWithoutAPromise) {
