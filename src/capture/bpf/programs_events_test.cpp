@@ -240,7 +240,7 @@ TEST_F(BpfEvents, ASwitchInThatWasNotSeenIsComputed) {
   leave(5000);
   Records records = take();
   ASSERT_THAT(records.waits, SizeIs(1));
-  EXPECT_EQ(records.waits[0].head.time, 4300u);
+  EXPECT_EQ(records.waits[0].came, 4300u);
   EXPECT_EQ(host_counter(bpf::kCountMissedIn), 1u);
 }
 
