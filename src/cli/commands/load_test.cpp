@@ -84,13 +84,21 @@ TEST_F(FailingServer, IsAFailureWhenNoRequestSucceeded) {
   EXPECT_EQ(nlohmann::json::parse(said.out).at("errors"), 2);
 }
 
-TEST_F(LoadCommand, AProbeAsksOnce) {
+TEST_F(LoadCommand, AProbeOfAServerThatAnswersSucceeds) {
   EXPECT_EQ(load({"--probe"}).code, 0);
-  EXPECT_EQ(server_.connections(), 1);
 }
 
-TEST_F(FailingServer, AProbeTellsAnAnswerFromSilence) {
-  EXPECT_EQ(load({"--probe"}).code, 3) << "it is there and fails";
+TEST_F(FailingServer, AProbeTakesA5xxForAServerThatIsNotReadyYet) {
+  EXPECT_EQ(load({"--probe"}).code, 1);
+}
+
+class RefusingServer : public LoadCommand {
+ protected:
+  RefusingServer() : LoadCommand("404 Not Found") {}
+};
+
+TEST_F(RefusingServer, AProbeSaysThatTheRequestIsWrong) {
+  EXPECT_EQ(load({"--probe"}).code, 4);
 }
 
 TEST(LoadProbe, AServerThatIsNotThereIsNone) {
