@@ -40,6 +40,16 @@ int cpu_count(const run::Contents& run) {
   return 0;
 }
 
+// Who else used so much that it may matter.
+model::OtherUsers notable_others(const run::Contents& run) {
+  constexpr double kLeastCpus = 0.02, kLeastDiskBytesPerS = 1e6;
+  model::OtherUsers others = model::others_in(run.facts);
+  std::erase_if(others.largest, [&](const model::OtherUser& user) {
+    return user.cpus < kLeastCpus && user.disk_bytes_per_s.value_or(0) < kLeastDiskBytesPerS;
+  });
+  return others;
+}
+
 double ratio(double part, double whole) {
   return whole > 0 ? part / whole : 0;
 }
@@ -178,6 +188,7 @@ Measured about(const run::Contents& run, const Options& options, const RuleSet& 
   measured.window_ns = std::max<int64_t>(0, run.info.window_end_ns - run.info.window_begin_ns);
   measured.cpus = cpu_count(run);
   measured.facts = run.facts;
+  measured.others = notable_others(run);
   measured.selection = run::describe(options.selection);
   for (const RuleError& error : rules.errors) measured.rule_errors.push_back(error.text());
   return measured;

@@ -17,6 +17,7 @@
 #include "analysis/time/handoffs.h"
 #include "analysis/time/thread_time.h"
 #include "analysis/time/wait_shapes.h"
+#include "model/other_user.h"
 #include "run/run_kind.h"
 
 namespace assay::analysis {
@@ -34,6 +35,7 @@ struct Measured {
   int64_t window_ns = 0;
   int cpus = 0;  // of the host; 0 when the run does not say
   std::vector<model::Fact> facts;
+  model::OtherUsers others;  // who else used the host
   Quality quality;
   TimeSplit thread_time;
   std::vector<ProcessTime> processes;

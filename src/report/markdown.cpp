@@ -174,10 +174,25 @@ std::string findings(const analysis::Report& report) {
   return text + "\n";
 }
 
+std::string others(const analysis::Report& report) {
+  if (report.others.largest.empty()) return "";
+  std::string text =
+      "### Who else\n\nThe largest other users of CPU and disk on this host.\n\n"
+      "| CPUs | disk/s | relation | name |\n|--:|--:|---|---|\n";
+  for (const model::OtherUser& user : report.others.largest) {
+    std::string disk =
+        user.disk_bytes_per_s ? format_bytes(static_cast<uint64_t>(*user.disk_bytes_per_s)) : "?";
+    text += fmt::format("| {:.2f} | {} | {} | {} |\n", user.cpus, disk,
+                        model::relation_name(user.relation), escaped(other_user_text(user)));
+  }
+  return text + "\n";
+}
+
 std::string locks(const analysis::Report& report) {
   if (report.locks.empty()) return "";
   std::string text =
-      "### Locks\n\n| total | waits | mean | p99 | max | contended | waiters avg/max | shape | lock |\n"
+      "### Locks\n\n| total | waits | mean | p99 | max | contended | waiters avg/max | shape | "
+      "lock |\n"
       "|--:|--:|--:|--:|--:|--:|--:|---|---|\n";
   for (size_t i = 0; i < std::min(kLocksShown, report.locks.size()); ++i) {
     const analysis::LockSummary& l = report.locks[i];
@@ -334,9 +349,9 @@ std::string render_markdown(const analysis::Report& report) {
   if (is_of_counts(report.run_kind))
     return header(report) + verdict(report) + functions(report) + quality(report) +
            next_step(report);
-  return header(report) + verdict(report) + thread_time(report) + findings(report) + locks(report) +
-         categories(report) + functions(report) + waits(report) + "\n" + heap(report) +
-         quality(report) + next_step(report);
+  return header(report) + verdict(report) + thread_time(report) + others(report) +
+         findings(report) + locks(report) + categories(report) + functions(report) + waits(report) +
+         "\n" + heap(report) + quality(report) + next_step(report);
 }
 
 }  // namespace assay::report

@@ -53,6 +53,12 @@ inline void describe_sample_run(analysis::FakeRun& run) {
                       {"host", "cpus_online", "4"},
                       {"host", "cpu_model", "Example CPU"},
                       {"process 0", "build", "release"}};
+  model::OtherUsers others;
+  others.cpus = {0.31, 0, 0.84, 0, 0};
+  others.largest = {{"stress", 912, 2, "batch.service", 0.84, 0, model::Relation::stranger},
+                    {"wrk", 4711, 1, "", 0.31, 0, model::Relation::load_generator},
+                    {"backup", 77, 1, "backup.service", 0.01, 23.5e6, model::Relation::stranger}};
+  for (const model::Fact& fact : model::to_facts(others)) run.edit().facts.push_back(fact);
 }
 
 inline analysis::FakeRun sample_run() {
@@ -123,6 +129,9 @@ inline analysis::FakeRun hostile_run() {
   std::string endless(100'000, 'A');
   run.edit().notes = {{evil, evil + " " + endless, evil}};
   run.edit().facts = {{"host", "kernel", evil}, {evil, evil, "\xf0\x28\x8c\x28"}};
+  model::OtherUsers others;
+  others.largest = {{evil, 9, 1, endless, 1, 1e300, model::Relation::stranger}};
+  for (const model::Fact& fact : model::to_facts(others)) run.edit().facts.push_back(fact);
   auto stack = run.stack({"libevil\x1b.so:" + endless, evil, "\xed\xa0\x80\xf5\x90\x80\x80"});
   for (int i = 0; i < 30; ++i) run.add_sample(thread, stack, i, 10 * kNsPerMs);
   run.add_wait(thread, stack, 100 * kNsPerMs, 500 * kNsPerMs);

@@ -7,6 +7,7 @@
 
 #include "analysis/rules/rule_set.h"
 #include "analysis/rules/share_of.h"
+#include "model/other_user.h"
 
 namespace assay::analysis {
 namespace {
@@ -50,6 +51,14 @@ Json vitals() {
   return list;
 }
 
+Json relations() {
+  Json list = Json::array();
+  for (const model::RelationRow& row : model::kRelations) {
+    list.push_back({{"id", row.id}, {"name", row.name}, {"meaning", row.meaning}});
+  }
+  return list;
+}
+
 template <class Rows>
 Json ids(const Rows& rows) {
   Json list = Json::array();
@@ -68,6 +77,7 @@ int main() {
            {"causes", ids(kCauses)},
            {"shares_of", ids(kSharesOf)},
            {"lock_shapes", ids(kLockShapes)},
+           {"relations", relations()},
            {"category_roles", ids(kCategoryRoleRows)},
            {"suspects", ids(kUsualSuspects)}};
   std::cout << all.dump(1) << "\n";

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/verdict/neighbours.h"
 #include "analysis/verdict/verdict.h"
 #include "analysis/wording.h"
 #include "base/units.h"
@@ -31,7 +32,9 @@ constexpr double kSend = 0.10;
 constexpr double kDownstream = 0.20;
 constexpr double kTimer = 0.10;
 constexpr double kRunqueue = 0.20;     // of ready time
+constexpr double kKeptWaiting = 0.10;  // of ready time, beside a stranger
 constexpr double kUnderloaded = 0.50;  // utilisation below this
+constexpr double kRoom = 0.10;         // of its CPUs free; below, the machine is full
 constexpr double kCalmThread = 0.70;
 constexpr double kLittleBlocked = 0.10;
 constexpr double kQueued = 0.30;       // of polls with a backlog
@@ -358,22 +361,8 @@ bool keeps_up(const Basis& basis) {
   return load.throughput_per_s >= 0.95 * *load.rate && wanted < 0.5 * of(v.usable_cpus, 1);
 }
 
-MaybeClaim scheduler(const Basis& basis) {
+Claim waits_for_cpus(const Basis& basis, const std::string& why) {
   const Vitals& v = basis.vitals;
-  if (of(v.runqueue_of_ready) < kRunqueue || of(v.utilisation) >= kSaturated) return {};
-  if (of(v.runqueue) <= best_other_explanation(v)) return {};
-  if (keeps_up(basis)) return {};
-  double strangers = std::max(0.0, of(v.other_cpus) - of(v.generator_cpus));
-  // A load generator that was not measured counts as a stranger. It uses about as much CPU as the
-  // target, so strangers must use more than that.
-  double least = basis.run.workload.generator_cpus ? 0.5 : 1.5;
-  bool neighbour = of(v.host_busy) >= kHostSaturated && strangers >= 0.25 * of(v.host_cpus, 1) &&
-                   strangers >= least * of(v.cpus_used);
-  bool confined = of(v.bound) > 0 && of(v.host_busy, 1) < kHostSaturated;
-  if (!neighbour && !confined) return {};
-  std::string why = neighbour ? fmt::format("other programs keep {:.1f} CPUs busy", strangers)
-                              : fmt::format("it may use {:.3g} of {:.0f} CPUs", of(v.usable_cpus),
-                                            of(v.host_cpus));
   return Claim{VerdictKind::scheduler,
                fmt::format("{}: threads that could run are kept waiting {} of the time; "
                            "{}.",
@@ -381,6 +370,19 @@ MaybeClaim scheduler(const Basis& basis) {
                confidence(of(v.runqueue_of_ready), kRunqueue),
                {fmt::format("run-queue {} of ready time", percent(of(v.runqueue_of_ready))),
                 fmt::format("host busy {}", percent(of(v.host_busy))), cpu_text(basis)}};
+}
+
+MaybeClaim scheduler(const Basis& basis) {
+  const Vitals& v = basis.vitals;
+  if (of(v.runqueue_of_ready) < kRunqueue || of(v.utilisation) >= kSaturated) return {};
+  if (of(v.runqueue) <= best_other_explanation(v)) return {};
+  if (keeps_up(basis)) return {};
+  bool neighbour = of(v.host_busy) >= kHostSaturated && others_hold_much(basis);
+  bool confined = of(v.bound) > 0 && of(v.host_busy, 1) < kHostSaturated;
+  if (!neighbour && !confined) return {};
+  return waits_for_cpus(basis, neighbour ? others_text(basis, cpus_of_others(v))
+                                         : fmt::format("it may use {:.3g} of {:.0f} CPUs",
+                                                       of(v.usable_cpus), of(v.host_cpus)));
 }
 
 // The load generator, or others, share the machine: the target's own utilisation understates it.
@@ -397,10 +399,17 @@ MaybeClaim shared_cpu(const Basis& basis) {
   // CPUs.
   bool wants_cpu = of(v.running) + of(v.runqueue) >= 0.6 || of(v.utilisation) >= 0.6;
   if (!wants_cpu || of(v.utilisation) < 0.25) return {};
+  // What a stranger takes is not the target's to mend.
+  if (strangers_hold_much(v) && of(v.runqueue_of_ready) >= kKeptWaiting) {
+    if (scheduler(basis)) return {};  // said already
+    return waits_for_cpus(basis, others_text(basis, cpus_of_others(v)));
+  }
+  std::string others = largest_others(basis.run);
   return cpu_claim(basis,
-                   fmt::format("the machine is {} busy, {:.2f} CPUs of it with the target, and its "
-                               "threads are running or ready to run {} of their busy time",
+                   fmt::format("the machine is {} busy, {:.2f} CPUs of it with the target{}{}, and "
+                               "its threads are running or ready to run {} of their busy time",
                                percent(of(v.host_busy)), of(v.cpus_used),
+                               others.empty() ? "" : ", the rest with ", others,
                                percent(of(v.running) + of(v.runqueue))),
                    0.7);
 }
@@ -421,8 +430,12 @@ MaybeClaim not_enough_load(const Basis& basis) {
   bool starved = of(v.runqueue_of_ready) >= 0.4 && of(v.host_busy, 1) >= kHostSaturated;
   bool queue = of(v.backlog) > 0.05 || (starved && !keeps_up(basis));
   if (!calm || !waits_little || queue) return {};
-  std::string spare = fmt::format("{} of its CPUs are free and its threads wait for work",
-                                  percent(1 - of(v.utilisation)));
+  std::string spare =
+      free_share(v) >= kRoom
+          ? fmt::format("{} of its CPUs are free and its threads wait for work",
+                        percent(free_share(v)))
+          : fmt::format("its threads wait for work and it uses {} of its CPUs; {}",
+                        percent(of(v.utilisation)), others_text(basis, of(v.other_cpus)));
   std::vector<std::string> numbers{cpu_text(basis),
                                    fmt::format("idle {} of thread time", percent(of(v.idle)))};
   bool closed = basis.run.workload.measured && basis.run.workload.closed_loop;

@@ -40,6 +40,8 @@ std::string_view vital_unit_id(VitalUnit unit);
   VITAL(host_busy, share, "{} of the host's CPU time is in use")                                    \
   VITAL(other_cpus, cpus, "other programs keep {} CPUs busy")                                       \
   VITAL(generator_cpus, cpus, "the load generator keeps {} CPUs busy")                              \
+  VITAL(connected_cpus, cpus, "programs that are connected to the target keep {} CPUs busy")        \
+  VITAL(stranger_cpus, cpus, "programs that have nothing to do with the target keep {} CPUs busy")  \
   VITAL(softirq_cpus, cpus, "soft interrupts keep {} CPUs busy")                                    \
   /* Parts of the busy time of the serving pools: from running to other_waits they add up to 1. */  \
   VITAL(running, share, "{} of busy time is running")                                               \

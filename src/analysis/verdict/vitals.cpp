@@ -170,7 +170,11 @@ void add_machine(const Measured& run, const SeriesSums& sums, Vitals& v) {
     v.other_cpus = std::max(0.0, run.cpus - free - *v.cpus_used);
   }
   if (auto softirq = sums.rate(SeriesScope::host, "cpu_softirq")) v.softirq_cpus = *softirq / 1e9;
+  // A generator that Assay drove measured itself.
   v.generator_cpus = run.workload.generator_cpus;
+  if (!v.generator_cpus) v.generator_cpus = run.others.cpus_of(model::Relation::load_generator);
+  v.connected_cpus = run.others.cpus_of(model::Relation::connected);
+  v.stranger_cpus = run.others.cpus_of(model::Relation::stranger);
   if (auto psi = sums.rate(SeriesScope::host, "psi_io_some")) v.psi_io = *psi / 1e9;
   v.hitm = sums.mean(SeriesScope::host, "hitm_share");
 }

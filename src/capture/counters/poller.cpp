@@ -8,13 +8,15 @@
 #include "base/units.h"
 #include "capture/counters/event_counters.h"
 #include "capture/counters/machine_counters.h"
+#include "capture/counters/other_processes.h"
 #include "capture/counters/task_counters.h"
 
 namespace assay::capture {
 namespace {
 
 constexpr int64_t kOpenFilesEvery = 5;  // intervals
-constexpr int kNotableSlowdown = 4;     // times its interval: then the run says so
+constexpr int64_t kOthersEvery = 2;
+constexpr int kNotableSlowdown = 4;  // times its interval: then the run says so
 
 }  // namespace
 
@@ -53,8 +55,14 @@ void CounterPoller::add_groups() {
   auto owners = std::make_unique<SocketOwners>(proc_);
   SocketOwners& sockets_of = *owners;
   add(std::move(owners), second, 15);
-  add(std::make_unique<SocketCounters>(proc_, sockets_of, book_, clock, options_.socket_source),
-      second / 2, 8);
+  auto queues =
+      std::make_unique<SocketCounters>(proc_, sockets_of, book_, clock, options_.socket_source);
+  SocketCounters& sockets = *queues;
+  add(std::move(queues), second / 2, 8);
+  add(std::make_unique<OtherProcesses>(OtherProcesses::Parts{proc_, cgroups_, sockets_of, sockets,
+                                                             book_.sink(), clock,
+                                                             options_.unix_source, options_.self}),
+      second * kOthersEvery, 20);
   add(std::make_unique<MigrationCounters>(proc_, book_, clock), second * 5, 2);
   if (options_.hardware != nullptr)
     add(std::make_unique<HardwareCounters>(*options_.hardware, book_, clock), second, 10);

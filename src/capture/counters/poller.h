@@ -16,10 +16,13 @@
 #include <string>
 #include <vector>
 
+#include <unistd.h>
+
 #include "capture/counters/counter_group.h"
+#include "capture/counters/other_processes.h"
 #include "capture/counters/socket_counters.h"
-#include "os/machine/cgroup.h"
 #include "os/events/counter_kernel.h"
+#include "os/machine/cgroup.h"
 #include "os/process/procfs.h"
 
 namespace assay::capture {
@@ -33,6 +36,8 @@ struct CounterOptions {
   Clock clock = monotonic_ns;                  // stamps the points
   Clock cpu_clock;                             // CPU time of this thread; empty: the kernel's
   SocketSource socket_source;                  // empty: the kernel's
+  UnixSource unix_source;                      // empty: the kernel's
+  pid_t self = ::getpid();                     // Assay's own process
   os::CounterKernel* hardware = nullptr;       // null: hardware counters are not read
 };
 

@@ -49,6 +49,7 @@ class FakePoller : public testing::Test {
     options.clock = [this] { return now; };
     options.cpu_clock = [this] { return cpu_now += cpu_step; };
     options.socket_source = [](pid_t) { return std::vector<os::TcpSocket>{}; };
+    options.unix_source = [](pid_t) { return std::vector<os::UnixSocket>{}; };
     options.hardware = hardware;
     poller_ = std::make_unique<CounterPoller>(
         options, [this] { return tasks; }, sink, next);

@@ -14,6 +14,12 @@ class RecordingSink : public CounterSink {
   void add_series(const model::Series& series) override { series_.push_back(series); }
   void add_point(const model::Point& point) override { points_[point.series].push_back(point); }
   void add_note(const model::QualityNote& note) override { notes_.push_back(note); }
+  void add_fact(const model::Fact& fact) override {
+    std::erase_if(facts_, [&](const model::Fact& old) {
+      return old.scope == fact.scope && old.key == fact.key;
+    });
+    facts_.push_back(fact);
+  }
 
   const model::Series* find(model::SeriesScope scope, uint32_t owner, const std::string& name,
                             const std::string& label = "") const {
@@ -42,6 +48,7 @@ class RecordingSink : public CounterSink {
   }
   const std::vector<model::Series>& series() const { return series_; }
   const std::vector<model::QualityNote>& notes() const { return notes_; }
+  const std::vector<model::Fact>& facts() const { return facts_; }
   bool noted(const std::string& topic) const {
     for (const model::QualityNote& note : notes_) {
       if (note.topic == topic) return true;
@@ -53,6 +60,7 @@ class RecordingSink : public CounterSink {
   std::vector<model::Series> series_;
   std::map<model::SeriesId, std::vector<model::Point>> points_;
   std::vector<model::QualityNote> notes_;
+  std::vector<model::Fact> facts_;
 };
 
 }  // namespace assay::capture

@@ -25,6 +25,7 @@ class CounterSink {
   virtual void add_series(const model::Series& series) = 0;
   virtual void add_point(const model::Point& point) = 0;
   virtual void add_note(const model::QualityNote& note) = 0;
+  virtual void add_fact(const model::Fact& fact) = 0;  // replaces the same (scope, key)
 };
 
 struct SeriesSpec {

@@ -12,8 +12,6 @@ namespace {
 using model::SeriesKind;
 using model::SeriesScope;
 
-constexpr uint16_t kFirstEphemeralPort = 32'768;  // the kernel's default ip_local_port_range
-
 constexpr SeriesSpec of_socket(SeriesKind kind, const char* name, const char* unit) {
   return {SeriesScope::socket, kind, name, unit};
 }
@@ -118,9 +116,9 @@ void SocketCounters::begin_poll() {
 }
 
 void SocketCounters::add_sockets(Namespace& space, const std::vector<os::TcpSocket>& sockets) {
+  space.listen_ports.merge(listen_ports(sockets, owners_));
   for (const os::TcpSocket& socket : sockets) {
     if (socket.state != os::TcpState::listen || !owners_.owns(socket.inode)) continue;
-    space.listen_ports.insert(socket.local.port);
     // For clients, several listeners of one address (SO_REUSEPORT) are one queue.
     Backlog& backlog =
         entry_for(backlogs_, socket.local.text() + " listen", kMaxPorts, "other listeners");
@@ -140,16 +138,10 @@ void SocketCounters::add_sockets(Namespace& space, const std::vector<os::TcpSock
 
 std::optional<std::string> SocketCounters::label_of(const Namespace& space,
                                                     const os::TcpSocket& socket) const {
-  // Connections that wait for accept() have no inode yet, but they have the listener's port.
-  if (space.listen_ports.contains(socket.local.port)) {
-    return fmt::format("port {} inbound", socket.local.port);
-  }
-  if (!owners_.owns(socket.inode)) return {};
-  bool served_port = socket.local.port < kFirstEphemeralPort;
-  if (served_port && socket.remote.port >= kFirstEphemeralPort) {
-    return fmt::format("port {} inbound", socket.local.port);
-  }
-  return fmt::format("to port {} outbound", socket.remote.port);
+  auto direction = direction_of(socket, owners_, space.listen_ports);
+  if (!direction) return {};
+  return *direction == Direction::inbound ? fmt::format("port {} inbound", socket.local.port)
+                                          : fmt::format("to port {} outbound", socket.remote.port);
 }
 
 void SocketCounters::add_connection(Namespace& space, const os::TcpSocket& socket) {

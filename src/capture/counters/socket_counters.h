@@ -2,11 +2,10 @@
 // bounded.
 //
 // In: live processes; out: points of scope socket. Listeners are grouped by address, inbound
-// connections by local port, outbound connections by remote port. A connection is inbound when its
-// local port is one the target listens on, or, where no listener is known, when the local port is
-// the lower of the two (below the ephemeral range). Beyond kMaxPorts all others are one group. Sums
-// over connections of counters (retransmits, bytes, time limited) grow by the increase of each
-// connection since the last poll, so they do not fall when a connection closes. Threads: one.
+// connections by local port, outbound connections by remote port; direction_of() tells which is
+// which. Beyond kMaxPorts all others are one group. Sums over connections of counters (retransmits,
+// bytes, time limited) grow by the increase of each connection since the last poll, so they do not
+// fall when a connection closes. Threads: one.
 // Failures: without sock_diag, /proc/PID/net/tcp; without either, a note and no points.
 #pragma once
 
@@ -19,6 +18,7 @@
 
 #include "capture/counters/counter_group.h"
 #include "capture/counters/socket_owners.h"
+#include "capture/counters/socket_peers.h"
 #include "os/machine/inet_diag.h"
 #include "os/process/procfs.h"
 
@@ -34,6 +34,8 @@ class SocketCounters : public CounterGroup {
                  SocketSource source = {});
   const char* name() const override { return "socket queues"; }
   void poll(const LiveTasks& tasks) override;
+  // All TCP sockets of a process's network namespace. pid 0: Assay's own.
+  Result<std::vector<os::TcpSocket>> sockets_beside(pid_t pid) { return source_(pid); }
 
  private:
   static constexpr size_t kMaxPorts = 32;  // of each kind; the others share one group

@@ -126,6 +126,22 @@ CgroupDir CgroupFs::place_in(const Mount& mount, std::string_view path) const {
   return place;
 }
 
+std::string service_name(std::string_view cgroup_path) {
+  // A container's id is 64 hexadecimal digits, alone or as in "docker-ID.scope".
+  constexpr size_t kIdDigits = 64, kShownDigits = 12;
+  std::string unit;
+  for (std::string_view part : split(cgroup_path, '/')) {
+    std::string_view id = part.ends_with(".scope") ? part.substr(0, part.size() - 6) : part;
+    if (size_t dash = id.rfind('-'); dash != id.npos) id.remove_prefix(dash + 1);
+    bool container = id.size() == kIdDigits &&
+                     id.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+    if (container) return fmt::format("container {}", id.substr(0, kShownDigits));
+    if (part.ends_with(".service") || part.ends_with(".scope")) unit = part;
+  }
+  if (!unit.empty()) return unit;
+  return cgroup_path == "/" ? "" : std::string(cgroup_path);
+}
+
 Result<CgroupPlace> CgroupFs::find(pid_t pid) const {
   std::string file = fmt::format("{}/{}/cgroup", proc_root_, pid);
   auto text = read_text_file(file);

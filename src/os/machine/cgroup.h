@@ -55,6 +55,10 @@ struct CgroupLimits {
   std::optional<uint32_t> cpuset_cpus;
 };
 
+// What people call the control group of this path: "nginx.service", "container 0123456789ab",
+// "user@1000.service"; the path itself where it is neither, "" for the root.
+std::string service_name(std::string_view cgroup_path);
+
 class CgroupFs {
  public:
   // `path_prefix` is put before every mount point; tests use it, the real machine leaves it empty.

@@ -202,5 +202,19 @@ TEST(CgroupReal, ABusyChildUnderAQuotaIsSeenThrottled) {
   EXPECT_DOUBLE_EQ(limits.quota_cpus.value_or(0), 0.1);
 }
 
+TEST(Cgroup, ServicesAreNamedAsPeopleKnowThem) {
+  std::string id = std::string(60, '0') + "abcd", shown = "container 000000000000";
+  EXPECT_EQ(service_name("/system.slice/nginx.service"), "nginx.service");
+  EXPECT_EQ(service_name("/user.slice/user-0.slice/user@0.service/app.slice/a.scope"), "a.scope");
+  EXPECT_EQ(service_name("/system.slice/docker-" + id + ".scope"), shown);
+  EXPECT_EQ(service_name("/docker/" + id), shown);
+  EXPECT_EQ(service_name("/kubepods/pod1/" + id), shown);
+  EXPECT_EQ(service_name("/kubepods.slice/a.slice/cri-containerd-" + id + ".scope"), shown);
+  EXPECT_EQ(service_name("/docker/" + id + "/system.slice/inner.service"), shown);
+  EXPECT_EQ(service_name("/batch/jobs"), "/batch/jobs");
+  EXPECT_EQ(service_name("/"), "");
+  EXPECT_EQ(service_name(""), "");
+}
+
 }  // namespace
 }  // namespace assay::os

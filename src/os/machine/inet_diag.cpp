@@ -2,27 +2,23 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
-#include <sched.h>
 #include <sys/socket.h>
-#include <sys/time.h>
+#include <unistd.h>
 
+#include "os/machine/sock_diag.h"
 #include "os/text_fields.h"
 
 namespace assay::os {
 namespace {
 
-constexpr size_t kReplyBytes = size_t{64} << 10;  // the kernel fills at most 32 KiB per datagram
 constexpr size_t kMaxSockets = 1 << 20;
-constexpr int kMaxReplies = 1 << 16;
 
 constexpr uint32_t state_bit(TcpState state) {
   return 1u << static_cast<unsigned>(state);
@@ -33,17 +29,6 @@ constexpr uint32_t kWantedStates = state_bit(TcpState::established) |
                                    state_bit(TcpState::fin_wait_2) |
                                    state_bit(TcpState::close_wait) | state_bit(TcpState::last_ack) |
                                    state_bit(TcpState::listen) | state_bit(TcpState::closing);
-
-template <class T>
-T read_as(std::span<const uint8_t> bytes) {  // zero where the bytes end early
-  T value{};
-  std::memcpy(&value, bytes.data(), std::min(sizeof value, bytes.size()));
-  return value;
-}
-
-constexpr size_t align4(size_t size) {
-  return (size + 3) & ~size_t{3};
-}
 
 int64_t us_to_ns(uint64_t us) {
   int64_t ns = 0;
@@ -88,41 +73,19 @@ Result<TcpSocket> parse_diag_message(std::span<const uint8_t> payload) {
   socket.send_q = message.idiag_wqueue;
 
   auto rest = payload.subspan(std::min(align4(sizeof message), payload.size()));
-  while (rest.size() >= sizeof(nlattr)) {
-    auto attribute = read_as<nlattr>(rest);
-    if (attribute.nla_len < sizeof(nlattr) || attribute.nla_len > rest.size()) {
-      return fail("a sock_diag attribute has a wrong length");
-    }
-    auto value = rest.subspan(sizeof(nlattr), attribute.nla_len - sizeof(nlattr));
-    if ((attribute.nla_type & NLA_TYPE_MASK) == INET_DIAG_INFO) socket.info = tcp_info_of(value);
-    rest = rest.subspan(std::min(align4(attribute.nla_len), rest.size()));
-  }
+  auto visited = visit_attributes(rest, [&](uint16_t type, std::span<const uint8_t> value) {
+    if (type == INET_DIAG_INFO) socket.info = tcp_info_of(value);
+  });
+  if (!visited) return std::unexpected(visited.error());
   return socket;
 }
 
-Result<UniqueFd> open_netlink() {
-  UniqueFd fd(::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
-  if (!fd.valid()) return fail_errno("cannot open a sock_diag netlink socket");
-  timeval timeout{.tv_sec = 2,
-                  .tv_usec = 0};  // the kernel answers at once; never hang if it does not
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
-  return fd;
-}
-
-// setns() moves only the calling thread, so a thread that ends takes the change with it.
-Result<UniqueFd> open_netlink_in(const std::string& namespace_path) {
-  UniqueFd space(::open(namespace_path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!space.valid()) return fail_errno("cannot open the network namespace {}", namespace_path);
-  Result<UniqueFd> opened = fail("the thread did not run");
-  std::thread([&] {
-    if (::setns(space.get(), CLONE_NEWNET) != 0) {
-      opened = fail_errno("cannot enter the network namespace {}", namespace_path);
-    } else {
-      opened = open_netlink();
-    }
-  }).join();
-  if (!opened && opened.error().code == EPERM) opened.error().remedy = "run Assay as root (sudo)";
-  return opened;
+Result<void> keep(std::span<const uint8_t> payload, std::vector<TcpSocket>& sockets) {
+  auto socket = parse_diag_message(payload);
+  if (!socket) return std::unexpected(socket.error());
+  if (sockets.size() >= kMaxSockets) return fail("more TCP sockets than can be listed");
+  sockets.push_back(*socket);
+  return {};
 }
 
 std::optional<TcpEndpoint> parse_net_tcp_endpoint(std::string_view text) {
@@ -158,32 +121,13 @@ std::string TcpEndpoint::text() const {
 
 Result<bool> parse_diag_reply(std::span<const uint8_t> bytes, uint32_t sequence,
                               std::vector<TcpSocket>& sockets) {
-  while (!bytes.empty()) {
-    if (bytes.size() < sizeof(nlmsghdr)) return fail("a netlink message is cut off");
-    auto header = read_as<nlmsghdr>(bytes);
-    if (header.nlmsg_len < sizeof header || header.nlmsg_len > bytes.size()) {
-      return fail("a netlink message has a wrong length");
-    }
-    auto payload = bytes.subspan(sizeof header, header.nlmsg_len - sizeof header);
-    bytes = bytes.subspan(std::min(align4(header.nlmsg_len), bytes.size()));
-    if (header.nlmsg_seq != sequence) continue;
-    if (header.nlmsg_type == NLMSG_DONE) return true;
-    if (header.nlmsg_type == NLMSG_ERROR) {
-      errno = static_cast<int>(-static_cast<int64_t>(read_as<int32_t>(payload)));
-      return fail_errno("the kernel refused to list its TCP sockets");
-    }
-    if (header.nlmsg_type != SOCK_DIAG_BY_FAMILY) continue;
-    auto socket = parse_diag_message(payload);
-    if (!socket) return std::unexpected(socket.error());
-    if (sockets.size() >= kMaxSockets) return fail("more TCP sockets than can be listed");
-    sockets.push_back(*socket);
-  }
-  return false;
+  return visit_diag_messages(
+      bytes, sequence,
+      [&](std::span<const uint8_t> payload) -> Result<void> { return keep(payload, sockets); });
 }
 
 Result<TcpDiag> TcpDiag::open(pid_t pid, const std::string& proc_root) {
-  bool same = pid == 0 || network_namespace(pid, proc_root) == network_namespace(0, proc_root);
-  auto fd = same ? open_netlink() : open_netlink_in(fmt::format("{}/{}/ns/net", proc_root, pid));
+  auto fd = open_sock_diag(pid, proc_root);
   if (!fd) return std::unexpected(fd.error());
   return TcpDiag(std::move(*fd));
 }
@@ -213,19 +157,9 @@ Result<void> TcpDiag::dump_family(uint8_t family, std::vector<TcpSocket>& socket
   ask.request.sdiag_protocol = IPPROTO_TCP;
   ask.request.idiag_ext = 1 << (INET_DIAG_INFO - 1);
   ask.request.idiag_states = kWantedStates;
-  if (::send(fd_.get(), &ask, sizeof ask, 0) < 0) return fail_errno("cannot ask for TCP sockets");
-
-  alignas(nlmsghdr) uint8_t buffer[kReplyBytes];
-  for (int reply = 0; reply < kMaxReplies; ++reply) {
-    ssize_t got = ::recv(fd_.get(), buffer, sizeof buffer, 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fail_errno("cannot read the list of TCP sockets");
-    auto done = parse_diag_reply(std::span(buffer, static_cast<size_t>(got)), ask.header.nlmsg_seq,
-                                 sockets);
-    if (!done) return std::unexpected(done.error());
-    if (*done) return {};
-  }
-  return fail("the list of TCP sockets does not end");
+  return dump_sock_diag(fd_.get(), std::span(reinterpret_cast<const uint8_t*>(&ask), sizeof ask),
+                        sequence_,
+                        [&](std::span<const uint8_t> payload) { return keep(payload, sockets); });
 }
 
 // "0: 0100007F:1F90 00000000:0000 0A 00000000:00000003 00:00000000 00000000 0 0 1234 …":

@@ -1,12 +1,9 @@
 // The TCP sockets of a network namespace with their queues, as the kernel's sock_diag tells them.
 //
-// In: a process, whose network namespace is meant; out: one TcpSocket per socket. A netlink socket
-// belongs to the namespace it was made in, so one that was opened once in the target's namespace
-// (by a thread that enters it and ends) serves every later dump from any thread. Threads: one
-// TcpDiag is used by one thread at a time; the parsers are pure. Failures: no permission to enter
-// the namespace or no sock_diag is an Error; read_net_tcp() is the way out, with queues but without
-// tcp_info and backlog limits. Replies are foreign bytes and are bounds-checked. Follows
-// sock_diag(7), netlink(7) and proc(5).
+// In: a process, whose network namespace is meant; out: one TcpSocket per socket. Threads: one
+// TcpDiag is used by one thread at a time; the parsers are pure. Failures: those of sock_diag.h;
+// read_net_tcp() is the way out, with queues but without tcp_info and backlog limits. Replies are
+// foreign bytes and are bounds-checked. Follows sock_diag(7) and proc(5).
 #pragma once
 
 #include <array>

@@ -141,15 +141,22 @@ bool parse_stat_line(std::string_view line, ProcStat& stat) {
   stat.comm = line.substr(open + 1, close - open - 1);
   Fields fields(line.substr(close + 1));
   std::string_view state = fields.word();
-  uint64_t utime = 0, stime = 0;
-  bool good = state.size() == 1 && fields.number(stat.parent) && fields.skip_words(5) &&
-              fields.number(stat.minor_faults) && fields.skip_words(1) &&
+  uint64_t utime = 0, stime = 0, cutime = 0, cstime = 0;
+  constexpr uint64_t kKernelThread = 0x00200000;  // PF_KTHREAD
+  uint64_t flags = 0;
+  bool good = state.size() == 1 && fields.number(stat.parent) && fields.skip_words(4) &&
+              fields.number(flags) && fields.number(stat.minor_faults) && fields.skip_words(1) &&
               fields.number(stat.major_faults) && fields.skip_words(1) && fields.number(utime) &&
-              fields.number(stime) && fields.skip_words(4) && fields.number(stat.thread_count) &&
-              fields.skip_words(1) && fields.number(stat.start_ticks);
+              fields.number(stime) && fields.number(cutime) && fields.number(cstime) &&
+              fields.skip_words(2) && fields.number(stat.thread_count) && fields.skip_words(1) &&
+              fields.number(stat.start_ticks);
   if (!good) return false;
   stat.state = state[0];
-  return ticks_to_ns(utime, stat.utime_ns) && ticks_to_ns(stime, stat.stime_ns);
+  stat.of_kernel = (flags & kKernelThread) != 0;
+  int64_t user_ns = 0, kernel_ns = 0;
+  good = ticks_to_ns(cutime, user_ns) && ticks_to_ns(cstime, kernel_ns) &&
+         !__builtin_add_overflow(user_ns, kernel_ns, &stat.children_ns);
+  return good && ticks_to_ns(utime, stat.utime_ns) && ticks_to_ns(stime, stat.stime_ns);
 }
 
 void parse_status_line(std::string_view key, std::string_view value, TaskStatus& status) {

@@ -24,8 +24,10 @@ struct ProcStat {  // /proc/PID/stat or /proc/PID/task/TID/stat
   pid_t parent = 0;
   uint64_t minor_faults = 0, major_faults = 0;
   int64_t utime_ns = 0, stime_ns = 0;  // kernel's own accounting, tick resolution
+  int64_t children_ns = 0;             // CPU time of children that it has waited for, and theirs
   uint64_t start_ticks = 0;            // since boot
   uint32_t thread_count = 0;
+  bool of_kernel = false;  // a thread of the kernel, which has no program
 };
 
 struct SchedStat {  // /proc/PID/task/TID/schedstat: exact

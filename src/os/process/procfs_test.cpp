@@ -43,6 +43,17 @@ TEST(ProcFsFake, ReadsStatWithANameThatLooksLikeFields) {
   EXPECT_EQ(stat->start_ticks, 123u);
 }
 
+TEST(ProcFsFake, ReadsTimeOfChildrenAndThreadsOfTheKernel) {
+  FakeTree tree;
+  tree.write("8/stat", "8 (make) S 1 8 8 0 -1 4194304 11 9 2 0 30 40 500 60 20 0 1 0 5 1000 2\n");
+  tree.write("9/stat", "9 (kworker/0:1) I 2 0 0 0 -1 69238880 0 0 0 0 0 4 0 0 20 0 1 0 5 0 0\n");
+  ProcFs proc(tree.root());
+  int64_t tick_ns = kNsPerSecond / ::sysconf(_SC_CLK_TCK);
+  EXPECT_EQ(proc.stat(8).value().children_ns, 560 * tick_ns);
+  EXPECT_FALSE(proc.stat(8).value().of_kernel);
+  EXPECT_TRUE(proc.stat(9).value().of_kernel);
+}
+
 TEST(ProcFsFake, RefusesStatFilesThatAreNone) {
   FakeTree tree;
   ProcFs proc(tree.root());

@@ -259,6 +259,21 @@ Json json_frames(const std::vector<analysis::FrameText>& leaf_first) {
 
 namespace {
 
+Json other_users(const analysis::Report& report) {
+  Json list = Json::array();
+  for (const model::OtherUser& user : report.others.largest) {
+    Json json{{"name", user.name},
+              {"pid", user.pid},
+              {"processes", user.processes},
+              {"service", user.service},
+              {"relation", model::relation_id(user.relation)},
+              {"cpus", user.cpus}};
+    json["disk_bytes_per_s"] = or_null(user.disk_bytes_per_s);
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
 Json json_of(const analysis::Report& report) {
   Json json;
   json["schema_version"] = kSchemaVersion;
@@ -272,6 +287,7 @@ Json json_of(const analysis::Report& report) {
   json["thread_time"] = split(report.thread_time);
   json["processes"] = processes(report);
   json["threads"] = threads(report);
+  json["other_users"] = other_users(report);
   json["findings"] = json_findings(report);
   json["not_bottlenecks"] = json_not_bottlenecks(report);
   json["suspects"] = json_suspects(report);

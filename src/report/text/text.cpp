@@ -77,6 +77,20 @@ void write_counters(const analysis::Report& report, TextPage& page) {
   page.phrases("  ", phrases, 2);
 }
 
+void write_others(const analysis::Report& report, TextPage& page) {
+  if (report.others.largest.empty()) return;
+  page.heading("Who else", "the largest other users of CPU and disk on this host");
+  page.line(page.ink(Ink::dim, fmt::format("{}{}  {}name", right("CPUs", 8), right("disk/s", 10),
+                                           left("relation", 25))));
+  for (const model::OtherUser& user : report.others.largest) {
+    std::string disk =
+        user.disk_bytes_per_s ? format_bytes(static_cast<uint64_t>(*user.disk_bytes_per_s)) : "?";
+    page.line(fmt::format("{}{}  {}{}", right(fmt::format("{:.2f}", user.cpus), 8), right(disk, 10),
+                          left(model::relation_name(user.relation), 25),
+                          fitted(other_user_text(user), page.width() - 45)));
+  }
+}
+
 void write_quality(const analysis::Report& report, TextPage& page) {
   page.heading("Quality", "how much to trust these numbers");
   page.phrases(
@@ -115,6 +129,7 @@ std::string render_text(const analysis::Report& report, const Style& style) {
   write_verdict(report, page);
   if (!is_of_counts(report.run_kind)) {
     write_thread_time(report, page);
+    write_others(report, page);
     write_findings(report, page);
   }
   write_locks(report, page);

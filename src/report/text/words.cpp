@@ -88,6 +88,13 @@ std::string window_text(const analysis::Report& report) {
   return report.info.utc_begin_ns > 0 ? "unknown (imported profile)" : "not known";
 }
 
+std::string other_user_text(const model::OtherUser& user) {
+  std::string processes = user.processes > 1 ? fmt::format("{} processes", grouped(user.processes))
+                                             : fmt::format("pid {}", user.pid);
+  return fmt::format("{}, {}{}{}", user.name, processes, user.service.empty() ? "" : ", ",
+                     user.service);
+}
+
 std::string capture_text(const analysis::Report& report) {
   std::string text = fmt::format("{} process{}", report.processes.size(),
                                  report.processes.size() == 1 ? "" : "es");

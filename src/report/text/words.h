@@ -21,6 +21,8 @@ std::string window_text(const analysis::Report& report);  // its length, where i
 std::string capture_text(const analysis::Report& report);
 std::string where_text(const std::string& file, uint32_t line, const std::string& module);
 std::string process_text(const model::Process& process);
+// "wrk, pid 4711", "cc1plus, 12 processes, build.service"; not escaped.
+std::string other_user_text(const model::OtherUser& user);
 
 // One sentence per figure of the quality section, most important first.
 std::vector<std::string> quality_phrases(const analysis::Quality& quality);

@@ -45,6 +45,7 @@ class CountersToRun final : public capture::CounterSink {
   void add_series(const model::Series& series) override { writer_.add_series(series); }
   void add_point(const model::Point& point) override { writer_.add_point(point); }
   void add_note(const model::QualityNote& note) override { writer_.add_note(note); }
+  void add_fact(const model::Fact& fact) override { writer_.add_fact(fact); }
 
  private:
   run::Writer& writer_;
