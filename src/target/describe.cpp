@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/units.h"
-#include "os/process/users.h"
+#include "os/machine/users.h"
 #include "target/match.h"
 
 namespace assay::target {

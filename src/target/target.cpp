@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-#include "os/process/users.h"
+#include "os/machine/users.h"
 #include "target/describe.h"
 #include "target/match.h"
 #include "target/process_table.h"

@@ -24,7 +24,7 @@ TEST(UnixDiag, TheTwoEndsOfAPairKnowEachOther) {
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
   UniqueFd one(ends[0]), other(ends[1]);
   auto sockets = read_unix_sockets(0);
-  if (!sockets) GTEST_SKIP() << "skipped: " << sockets.error().text;
+  if (!sockets) GTEST_SKIP() << "skipped: " << sockets.error().text();
   auto found = std::ranges::find(*sockets, inode_of(one.get()), &UnixSocket::inode);
   ASSERT_NE(found, sockets->end());
   EXPECT_EQ(found->peer, inode_of(other.get()));

@@ -5,7 +5,7 @@
 
 #include "base/unique_fd.h"
 #include "os/process/binary_facts.h"
-#include "os/process/users.h"
+#include "os/machine/users.h"
 #include "session/doctor/doctor.h"
 #include "target/describe.h"
 #include "target/roles.h"

@@ -1,4 +1,4 @@
-#include "os/process/users.h"
+#include "os/machine/users.h"
 
 #include <fmt/format.h>
 #include <pwd.h>
