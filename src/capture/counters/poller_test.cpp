@@ -240,7 +240,8 @@ TEST_F(FakePoller, ADearPollBacksOffAndSaysSo) {
 TEST_F(FakePoller, AllGroupsTogetherUseTheBudgetAndNoMore) {
   double share = share_of_dear_polls();
   EXPECT_LE(share, CounterOptions{}.cpu_share);
-  EXPECT_GE(share, 0.97 * CounterOptions{}.cpu_share);
+  // Each group's last interval reaches beyond the end.
+  EXPECT_GE(share, 0.95 * CounterOptions{}.cpu_share);
 }
 
 TEST_F(FakePoller, HardwareCountersAreWithinTheSameBudget) {
