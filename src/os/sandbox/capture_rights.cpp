@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <fstream>
 
 #include <linux/capability.h>
 #include <sys/prctl.h>
@@ -66,6 +67,14 @@ bool has_own_network(pid_t pid) {
   return !unknown && theirs != std::filesystem::read_symlink("/proc/self/ns/net", unknown);
 }
 
+// When this setting is 3, as it is by default on Debian, its kernels ask for CAP_SYS_ADMIN before
+// they open an event. Other kernels have no such level.
+bool wants_more_for_events() {
+  std::ifstream file("/proc/sys/kernel/perf_event_paranoid");
+  int level = 0;
+  return file >> level && level > 2;
+}
+
 struct Sets {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2]{};
@@ -85,7 +94,8 @@ uint64_t kept_rights_mask(const std::vector<pid_t>& pids) {
   uint64_t mask = 0;
   for (const KeptRight& right : kKept) mask |= uint64_t{1} << right.capability;
   bool is_old = read_kernel_version("/proc") < KernelVersion{5, 9, 0};
-  if (is_old || std::ranges::any_of(pids, has_own_network)) mask |= uint64_t{1} << CAP_SYS_ADMIN;
+  if (is_old || wants_more_for_events() || std::ranges::any_of(pids, has_own_network))
+    mask |= uint64_t{1} << CAP_SYS_ADMIN;
   if (has_file_group()) mask |= uint64_t{1} << CAP_CHOWN;  // the run is given to its group
   return mask;
 }

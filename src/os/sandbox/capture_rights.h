@@ -28,7 +28,8 @@ struct KeptRight {
 // What a capture that runs still needs.
 std::span<const KeptRight> kept_rights();
 // As a bit set. CAP_SYS_ADMIN is among them where a process of `pids` has a network namespace of its
-// own, whose sockets are counted, and on kernels before 5.9, which have few others.
+// own, whose sockets are counted, on kernels before 5.9, which have few others, and where
+// kernel.perf_event_paranoid is 3.
 uint64_t kept_rights_mask(const std::vector<pid_t>& pids);
 
 Result<void> give_up_rights(const std::vector<pid_t>& pids);
