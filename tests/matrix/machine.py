@@ -47,7 +47,7 @@ def boot(kernel, initrd, folder, seconds):
     sent_path, console_path = os.path.join(folder, "sent"), os.path.join(folder, "console")
     command = ["qemu-system-x86_64", "-machine", "q35", "-cpu", "max", "-smp", "2", "-m", "2G", "-accel", "tcg,thread=single",
                "-display", "none", "-no-reboot", "-nic", "none", "-kernel", kernel, "-initrd", initrd,
-               "-append", "console=ttyS0 quiet panic=-1 nokaslr",
+               "-append", "console=ttyS0 quiet oops=panic panic=-1 nokaslr",
                "-serial", f"file:{console_path}", "-serial", f"file:{sent_path}"]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
