@@ -2,6 +2,7 @@
 #include "capture/heap/thread_taker.h"
 
 #include <cstddef>
+#include <cstring>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -80,9 +81,10 @@ TEST(ThreadTaker, TakesABusyThreadAtTheEntryOfMalloc) {
   if (lacks_ptrace(pause)) GTEST_SKIP() << "skipped: " << pause.error().text();
   ASSERT_TRUE(pause) << pause.error().text();
   EXPECT_TRUE(pause->at_malloc);
-  uint64_t theirs = 0;
+  uint64_t theirs = 0, ours = 0;
   ASSERT_TRUE(os::read_target_whole(child.pid(), kComeBy, &theirs, sizeof theirs));
-  EXPECT_EQ(theirs, *reinterpret_cast<const uint64_t*>(kComeBy)) << "its code is as it was";
+  std::memcpy(&ours, reinterpret_cast<const void*>(kComeBy), sizeof ours);
+  EXPECT_EQ(theirs, ours) << "its code is as it was";
   EXPECT_TRUE(child.goes_on());
   EXPECT_EQ(child.end(), "exit 0");
 }

@@ -229,7 +229,7 @@ long bpf_task_storage_delete(void* map, struct task_struct* task) {
 long bpf_probe_read_user(void* into, __u32 size, const void* from) {
   u64 at = (u64)from;
   for (int i = 0; i < kPieces; ++i) {
-    if (at < pieces[i].address || at + size > pieces[i].address + pieces[i].size) continue;
+    if (!pieces[i].bytes || at < pieces[i].address || at + size > pieces[i].address + pieces[i].size) continue;
     memcpy(into, pieces[i].bytes + (at - pieces[i].address), size);
     return 0;
   }
