@@ -46,7 +46,7 @@ std::optional<Relation> relation_of(std::string_view id);
 
 struct OtherUser {
   std::string name;  // comm
-  pid_t pid = 0;     // of its process, or of the one of several that used most; 0: nobody
+  pid_t pid = 0;     // of its process, or of the one of several that used most; 0: none
   size_t processes = 1;
   std::string service;  // systemd unit, container or control group; "" when it is in none
   double cpus = 0;

@@ -32,8 +32,8 @@ bool others_hold_much(const Basis& basis) {
   double used = v.cpus_used.value_or(0);
   double known = v.stranger_cpus.value_or(0) + v.connected_cpus.value_or(0);
   if (known >= much(v) && known >= 0.5 * used) return true;
-  // A generator that nobody measured looks like a stranger, but it uses about as much as the
-  // target.
+  // A load generator that was not measured counts as a stranger. It uses about as much CPU as the
+  // target, so strangers must use more than that.
   bool generator_known =
       basis.run.workload.generator_cpus || v.generator_cpus.value_or(0) >= kGeneratorSeen;
   double least = generator_known ? 0.5 : 1.5;

@@ -18,7 +18,7 @@ bool others_hold_much(const Basis& basis);
 bool strangers_hold_much(const Vitals& vitals);
 // Of the CPUs that the target may use: neither it nor others use it.
 double free_share(const Vitals& vitals);
-// "stress-ng (stranger) 1.00, wrk (load generator) 0.52"; "" when nobody is known by name.
+// "stress-ng (stranger) 1.00, wrk (load generator) 0.52"; "" when no user is known by name.
 std::string largest_others(const Measured& run);
 // "other programs keep 1.5 CPUs busy: stress-ng (stranger) 1.00, …".
 std::string others_text(const Basis& basis, double cpus);

@@ -70,7 +70,7 @@ void OtherProcesses::poll(const LiveTasks& tasks) {
   read_processes(tasks);
   take_leave_of_the_gone();
   int64_t window_ns = now - begin_ns_;
-  // The first scan knows nobody's use yet; whom to ask for its files is known later.
+  // The first scan has nothing to compare with: what a process used is known from the second on.
   if (window_ns <= 0) return;
   judge(tasks, window_ns);
   write_facts(window_ns);
@@ -258,7 +258,7 @@ void OtherProcesses::write_facts(int64_t window_ns) {
     all.largest.push_back(std::move(listed));
   }
   model::keep_largest(all.largest, kListed);
-  // Facts are replaced, never removed: places that are no longer taken are written as nobody's.
+  // Facts are replaced, never removed: places that are no longer taken are written empty.
   most_listed_ = std::max(most_listed_, all.largest.size());
   all.largest.resize(most_listed_);
   for (const model::Fact& fact : model::to_facts(all)) parts_.sink.add_fact(fact);

@@ -1,4 +1,4 @@
-// FileCopy: the bytes of a foreign file, in pages that nobody else can take away.
+// FileCopy: the bytes of a foreign file, in memory that its owner cannot cut off.
 //
 // In: a descriptor and a size. Out: the bytes, as they were while they were read; a file that
 // shrinks meanwhile ends where it ends then. Up to `most_in_memory` they are in memory, beyond that in
