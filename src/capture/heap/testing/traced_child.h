@@ -108,8 +108,8 @@ class TracedChild {
   // The keeper is the target's parent, and no child of the test: a tracer waits for all its
   // children and must see none but those that it traces.
   [[noreturn]] void keep(const Body& body, int test_lives) {
-    shared_->pid = ::fork();
-    if (shared_->pid == 0) {
+    pid_t target = ::fork();  // not in the shared page: both write there
+    if (target == 0) {
       shared_->pid = ::getpid();
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
@@ -117,9 +117,9 @@ class TracedChild {
     }
     int status = 0;
     constexpr int kLookMs = 2;
-    while (::waitpid(shared_->pid, &status, WNOHANG) != shared_->pid) {
+    while (::waitpid(target, &status, WNOHANG) != target) {
       pollfd other{test_lives, 0, 0};
-      if (::poll(&other, 1, kLookMs) > 0) ::kill(shared_->pid, SIGKILL);
+      if (::poll(&other, 1, kLookMs) > 0) ::kill(target, SIGKILL);
     }
     shared_->status = status;
     ::_exit(0);
