@@ -20,6 +20,10 @@ struct Removal {
   std::optional<BlockKind> wait;  // and of waits of this kind
   double wait_share = 0;          // as much of them
   std::optional<size_t> lock;     // of the demands' locks: this one alone
+  // How the kernel's CPU time for each unit falls as throughput rises, because more is done with one
+  // system call or wake-up: the power of the throughput's growth. 0: not at all, 1: it stays the
+  // same in all.
+  double batching = 0;
 };
 
 // Absent: the model does not fit the run, or nothing would be left of the demands.

@@ -52,7 +52,7 @@ TEST(Prediction, WithoutALockItsHoldersWorkSideBySide) {
   Demands d = server(8, 2, pool(8, 0.00005), 3100);
   blocked(d, BlockKind::other) = 0.0003;
   blocked(d, BlockKind::lock) = 0.002;
-  d.locks.push_back({"mutex", 0.8, 0.0003, 7});
+  d.locks.push_back({"mutex", 0.8, 0.0003, 0.002, 7});
   Removal lock{0, {}, BlockKind::lock, 1, 0};
   EXPECT_NEAR(predict(d, lock).value(), 6, 1.5);
   Removal another{0, {}, BlockKind::lock, 1, 5};

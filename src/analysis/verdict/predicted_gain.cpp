@@ -26,9 +26,15 @@ size_t busiest_pool(const Demands& d) {
   return static_cast<size_t>(most - d.pools.begin());
 }
 
+double batching(Outlook outlook) {
+  return outlook == Outlook::least ? 0 : outlook == Outlook::likely ? 0.5 : 1;
+}
+
 Removal cpu_removal(const GainBasis& basis, const Diagnosis& f, Outlook outlook) {
   Removal removal;
+  removal.batching = batching(outlook);
   removal.cpu_share = share_in(f.share, outlook);
+  if (outlook != Outlook::least) removal.cpu_share += f.cpu_along;
   bool of_stage = basis.verdict == VerdictKind::serial_stage && outlook != Outlook::least;
   if (of_stage || outlook == Outlook::most) removal.cpu_of_pool = busiest_pool(basis.demands);
   return removal;
@@ -40,17 +46,11 @@ double blocked_s(const Demands& d, BlockKind kind) {
   return sum;
 }
 
-double all_blocked_s(const Demands& d) {
-  double sum = 0;
-  for (const BlockKindRow& row : block_kinds()) sum += blocked_s(d, row.kind);
-  return sum;
-}
-
 std::optional<Removal> wait_removal(const GainBasis& basis, const Diagnosis& f, Outlook outlook) {
   const Demands& d = basis.demands;
   double share = share_in(f.share, outlook), removed_s = share * d.busy_s;
-  double of_kind_s = blocked_s(d, *f.wait), all_s = all_blocked_s(d);
-  if (!resource_of(*f.wait) || of_kind_s <= 0 || all_s <= 0) return {};
+  double of_kind_s = blocked_s(d, *f.wait);
+  if (!resource_of(*f.wait) || of_kind_s <= 0) return {};
   Removal removal;
   removal.wait = f.wait;
   removal.wait_share = removed_s / of_kind_s;
@@ -58,9 +58,8 @@ std::optional<Removal> wait_removal(const GainBasis& basis, const Diagnosis& f, 
     removal.lock = f.lock;
     removal.wait_share = share / d.locks[*f.lock].busy_share;
   }
-  double goes_along = outlook == Outlook::least ? 0 : outlook == Outlook::likely ? 0.5 : 1;
-  removal.cpu_share =
-      goes_along * basis.vitals.kernel_cpu.value_or(0) * std::min(1.0, removed_s / all_s);
+  removal.cpu_share = outlook == Outlook::least ? 0 : f.cpu_along;
+  removal.batching = batching(outlook);
   return removal;
 }
 
