@@ -13,8 +13,8 @@ constexpr double kLeastFit = 0.5;  // of the measured throughput
 // about the clients.
 constexpr double kReached = 0.85;
 constexpr double kFarFrom = 0.5;  // of the model without pauses: here the clients surely pause
-constexpr int kHalvings = 50;
-constexpr int kBatchingRounds = 12;
+constexpr int kHalvings = 24;
+constexpr int kBatchingRounds = 8;
 
 double left(double share) {
   return 1 - std::clamp(share, 0.0, 1.0);
@@ -90,22 +90,27 @@ double pause_that_fits(const Demands& d) {
 
 }  // namespace
 
-std::optional<double> predict(const Demands& demands, const Removal& removal) {
-  if (!demands.known() || demands.cpus <= 0) return {};
-  double pause_s = pause_that_fits(demands);
-  double before = solve(network_of(demands, pause_s));
-  if (before < kLeastFit * demands.units_per_s) return {};
-  Demands changed = demands;
+ServerModel::ServerModel(const Demands& demands) : demands_(demands) {
+  if (!demands.known() || demands.cpus <= 0) return;
+  pause_s_ = pause_that_fits(demands);
+  double before = solve(network_of(demands, pause_s_));
+  if (before >= kLeastFit * demands.units_per_s) before_per_s_ = before;
+}
+
+std::optional<double> ServerModel::predict(const Removal& removal) const {
+  if (before_per_s_ <= 0) return {};
+  Demands changed = demands_;
   take_cpu(removal, changed);
   take_waits(removal, changed);
-  double after = solve(network_of(changed, pause_s));
+  double after = solve(network_of(changed, pause_s_));
   if (after <= 0) return {};
   for (int i = 0; i < kBatchingRounds; ++i) {
-    double grown = std::max(1.0, after / before);
+    if (removal.batching <= 0) break;
+    double grown = std::max(1.0, after / before_per_s_);
     double kernel = std::pow(grown, -removal.batching);
-    after = (after + solve(network_of(with_kernel_time(changed, kernel), pause_s))) / 2;
+    after = (after + solve(network_of(with_kernel_time(changed, kernel), pause_s_))) / 2;
   }
-  return std::max(0.0, after / before - 1);
+  return std::max(0.0, after / before_per_s_ - 1);
 }
 
 }  // namespace assay::analysis

@@ -1,4 +1,4 @@
-// predict(): what removing a cost does to throughput, by a model of the server.
+// ServerModel: what removing a cost does to throughput, by a model of the server.
 //
 // The model is a closed queueing network (closed_network.h) of the run's demands: the CPUs and each
 // lock are queues, the threads of each pool are a queue for whoever finds none free, all other waits
@@ -26,7 +26,17 @@ struct Removal {
   double batching = 0;
 };
 
-// Absent: the model does not fit the run, or nothing would be left of the demands.
-std::optional<double> predict(const Demands& demands, const Removal& removal);
+class ServerModel {
+ public:
+  // The demands must outlive it.
+  explicit ServerModel(const Demands& demands);
+  // Absent: the model does not fit the run, or nothing would be left of the demands.
+  std::optional<double> predict(const Removal& removal) const;
+
+ private:
+  const Demands& demands_;
+  double pause_s_ = 0;
+  double before_per_s_ = 0;  // by the model; 0: it does not fit
+};
 
 }  // namespace assay::analysis

@@ -26,6 +26,10 @@ Demands server(double in_flight, double cpus, PoolDemand worker, double units_pe
   return d;
 }
 
+std::optional<double> predict(const Demands& demands, const Removal& removal) {
+  return ServerModel(demands).predict(removal);
+}
+
 double& blocked(Demands& d, BlockKind kind) {
   return d.pools[0].blocked_s[static_cast<size_t>(kind)];
 }

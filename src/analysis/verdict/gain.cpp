@@ -146,9 +146,10 @@ Gain gain_of(const Vitals& v, VerdictKind verdict, const Diagnosis& f) {
 
 std::vector<Gain> gains_of(const GainBasis& basis, const std::vector<Diagnosis>& findings) {
   std::vector<Gain> gains;
+  ServerModel model(basis.demands);
   for (const Diagnosis& finding : findings) {
     Gain gain = gain_of(basis.vitals, basis.verdict, finding);
-    add_prediction(basis, finding, gain);
+    add_prediction(basis, model, finding, gain);
     gains.push_back(std::move(gain));
   }
   return gains;

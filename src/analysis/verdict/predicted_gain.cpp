@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "analysis/demand/prediction.h"
-
 namespace assay::analysis {
 namespace {
 
@@ -63,12 +61,13 @@ std::optional<Removal> wait_removal(const GainBasis& basis, const Diagnosis& f, 
   return removal;
 }
 
-std::optional<double> predicted(const GainBasis& basis, const Diagnosis& f, Outlook outlook) {
-  if (f.of == ShareOf::cpu_time) return predict(basis.demands, cpu_removal(basis, f, outlook));
+std::optional<double> predicted(const GainBasis& basis, const ServerModel& model,
+                                const Diagnosis& f, Outlook outlook) {
+  if (f.of == ShareOf::cpu_time) return model.predict(cpu_removal(basis, f, outlook));
   if (f.of != ShareOf::busy_time || !f.wait) return {};
   auto removal = wait_removal(basis, f, outlook);
   if (!removal) return {};
-  return predict(basis.demands, *removal);
+  return model.predict(*removal);
 }
 
 // Whether more would be asked for if more could be answered.
@@ -79,12 +78,14 @@ bool hangs_on_the_server(const GainBasis& basis) {
 
 }  // namespace
 
-void add_prediction(const GainBasis& basis, const Diagnosis& f, Gain& gain) {
+void add_prediction(const GainBasis& basis, const ServerModel& model, const Diagnosis& f,
+                    Gain& gain) {
   bool about_time = f.cause != Cause::memory && !f.withholds;
   if (!about_time || basis.verdict == VerdictKind::withheld || !hangs_on_the_server(basis)) return;
   if (basis.vitals.open_loop.value_or(0) > 0) return;  // the rate is the client's choice
-  auto likely = predicted(basis, f, Outlook::likely), least = predicted(basis, f, Outlook::least),
-       most = predicted(basis, f, Outlook::most);
+  auto likely = predicted(basis, model, f, Outlook::likely),
+       least = predicted(basis, model, f, Outlook::least),
+       most = predicted(basis, model, f, Outlook::most);
   if (!likely || !least || !most) return;
   auto within_bound = [&](double value) {
     return gain.upper_bound ? std::min(value, *gain.upper_bound) : value;

@@ -6,10 +6,12 @@
 // bound. Nothing is added where throughput does not hang on the server. Pure.
 #pragma once
 
+#include "analysis/demand/prediction.h"
 #include "analysis/verdict/gain.h"
 
 namespace assay::analysis {
 
-void add_prediction(const GainBasis& basis, const Diagnosis& finding, Gain& gain);
+void add_prediction(const GainBasis& basis, const ServerModel& model, const Diagnosis& finding,
+                    Gain& gain);
 
 }  // namespace assay::analysis
