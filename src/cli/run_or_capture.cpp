@@ -61,7 +61,7 @@ Result<std::unique_ptr<run::Reader>> RunOrCapture::open(const ImportFlags& flags
   auto file = file_door().temporary();
   if (!file) return std::unexpected(file.error());
   UniqueFd written(::fcntl(file->get(), F_DUPFD_CLOEXEC, 0));
-  if (!written.valid()) return fail_errno("no descriptor left");
+  if (!written.valid()) return fail_errno("no file descriptor is left");
   session::ImportOptions options;
   flags.fill(options);
   options.inputs = {path_};

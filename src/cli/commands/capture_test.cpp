@@ -48,15 +48,15 @@ std::vector<std::string> lines_of(const std::string& text) {
 // The target is looked for before anything is written.
 TEST_F(CaptureCommand, ATargetThatIsNotThereIsNamedAndNoFileIsMade) {
   With temporary("TMPDIR", path("").c_str());
-  for (std::vector<std::string> words :
-       {std::vector<std::string>{"record", "-o", path("x.assay")},
-        {"heap", "-o", path("x.assay")},
-        {"stat"},
-        {"sweep", "--load", "http://127.0.0.1:1/"}}) {
+  for (std::vector<std::string> words : {std::vector<std::string>{"record", "-o", path("x.assay")},
+                                         {"heap", "-o", path("x.assay")},
+                                         {"stat"},
+                                         {"sweep", "--load", "http://127.0.0.1:1/"}}) {
     words.insert(words.end(), {"--name", "no-such-server"});
     Said said = assay(words);
     EXPECT_EQ(said.code, 1) << words[0];
-    EXPECT_THAT(said.err, AllOf(HasSubstr("no process is named no-such-server"), HasSubstr("ps -e")))
+    EXPECT_THAT(said.err,
+                AllOf(HasSubstr("no process is named no-such-server"), HasSubstr("ps -e")))
         << words[0];
     EXPECT_EQ(said.out, "") << words[0];
     EXPECT_TRUE(std::filesystem::is_empty(path(""))) << words[0] << " leaves nothing behind";
@@ -141,7 +141,8 @@ TEST_F(DoctorCommand, ATargetIsLookedAtAsWell) {
 }
 
 TEST_F(AbCommand, TheFolderMustBePossible) {
-  Said said = assay({"ab", "-o", write("file", "") + "/runs", "--", "/bin/true", "--", "/bin/true"});
+  Said said =
+      assay({"ab", "-o", write("file", "") + "/runs", "--", "/bin/true", "--", "/bin/true"});
   EXPECT_EQ(said.code, 1);
   EXPECT_THAT(said.err, HasSubstr("cannot make " + path("file/runs")));
 }

@@ -137,8 +137,8 @@ TEST_F(RulesCommand, AreListedWithTheirFiles) {
 TEST_F(RulesCommand, AreTestedOnARun) {
   Said said = assay({"rules", "test", usual_run()});
   EXPECT_EQ(said.code, 0) << said.err;
-  EXPECT_THAT(said.out,
-              AllOf(HasSubstr("vfs_read"), HasSubstr("rules matched"), HasSubstr("No rule knows")));
+  EXPECT_THAT(said.out, AllOf(HasSubstr("vfs_read"), HasSubstr("rules matched"),
+                              HasSubstr("No rule matches")));
 }
 
 TEST_F(RulesCommand, RulesOfOnesOwnAreTestedTooAndABadOneIsAnError) {
@@ -222,8 +222,10 @@ TEST_F(DiffCommand, AShownChangeBeyondALimitIsStatusThree) {
   std::vector<std::string> words{"diff"}, next{"--vs"};
   for (int i = 0; i < 4; ++i) {
     std::string n = std::to_string(i);
-    words.push_back(make_run("base" + n, "s;main;parse 30" + n + "\ns;main;read;vfs_read_[k] 100\n"));
-    next.push_back(make_run("next" + n, "s;main;parse 10" + n + "\ns;main;read;vfs_read_[k] 300\n"));
+    words.push_back(
+        make_run("base" + n, "s;main;parse 30" + n + "\ns;main;read;vfs_read_[k] 100\n"));
+    next.push_back(
+        make_run("next" + n, "s;main;parse 10" + n + "\ns;main;read;vfs_read_[k] 300\n"));
   }
   words.insert(words.end(), next.begin(), next.end());
   auto judged = [&](const std::string& limit) {
@@ -233,7 +235,7 @@ TEST_F(DiffCommand, AShownChangeBeyondALimitIsStatusThree) {
   };
   Said fell = judged("category[application]_per_share<-3%");
   EXPECT_EQ(fell.code, 3) << fell.err;
-  EXPECT_THAT(fell.err, ContainsRegex("changed by -6[0-9.]+ %, beyond -3.0 %"));
+  EXPECT_THAT(fell.err, ContainsRegex("changed by -6[0-9.]+ %, the limit is -3.0 %"));
   EXPECT_EQ(judged("category[application]_per_share<-90%").code, 0) << "not beyond it";
   EXPECT_EQ(judged("category[application]_per_share>+3%").code, 0) << "the other direction";
 }

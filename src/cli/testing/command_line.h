@@ -1,8 +1,8 @@
 // CommandLine: whole commands of assay inside a test: words in, exit code and output out, with
 // files in a directory of their own. For tests only.
 //
-// No capture may begin in a test: it would start this program anew to read the target's files, and so
-// the tests, and their captures. Should one begin all the same, the new process ends at once.
+// No capture may begin in a test: it would start this program anew to read the target's files, and
+// so the tests, and their captures. Should one begin all the same, the new process ends at once.
 #pragma once
 
 #include <cstdlib>
