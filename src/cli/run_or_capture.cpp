@@ -8,6 +8,7 @@
 #include "base/file_door.h"
 #include "cli/output/terminal.h"
 #include "session/import/import_http.h"
+#include "session/record/cache_dir.h"
 
 namespace assay::cli {
 namespace {
@@ -49,6 +50,7 @@ void RunOrCapture::allow(session::Confinement& rules) const {
 
 void allow_capture(session::Confinement& rules, const std::vector<std::string>& inputs) {
   rules.files.modules = true;
+  rules.files.cache = session::default_cache_dir();
   for (const std::string& input : inputs) {
     rules.files.captures.push_back(input);
     rules.calls.connects |= session::is_http_url(input);
