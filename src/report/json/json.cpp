@@ -279,7 +279,8 @@ Json accelerators(const analysis::Report& report) {
   for (const analysis::AcceleratorUse& one : report.accelerators) {
     Json json{{"device", one.about.device},
               {"name", one.about.name},
-              {"used_by_target", one.about.used_by_target}};
+              {"used_by_target", one.about.used_by_target},
+              {"figures", analysis::figures_of(one)}};
     json["busy_share"] = or_null(one.busy);
     json["memory_bytes"] = or_null(one.memory_bytes);
     json["memory_total_bytes"] = or_null(one.about.memory_bytes);
