@@ -37,12 +37,23 @@ bool is_library(const std::string& module) {
          module.starts_with('[');
 }
 
+bool is_interpreter(const std::string& module) {
+  return module.starts_with("python") || module.starts_with("libpython") || module == "node" ||
+         module == "java" || module.starts_with("libjvm");
+}
+
+// Functions without a symbol are called by their address: "libx.so!fn_1400".
+bool has_name(const FrameText& frame) {
+  return frame.named && frame.function.find("!fn_") == std::string::npos;
+}
+
 // What a person calls his own code: not a library's, not an interpreter's.
 bool is_own(const FrameText& frame) {
-  bool library = frame.kind != CodeKind::user || !frame.named || is_library(frame.module);
+  bool outside =
+      frame.kind != CodeKind::user || is_library(frame.module) || is_interpreter(frame.module);
   bool of_language = frame.function.starts_with("std::") || frame.function.starts_with("Py") ||
                      frame.function.starts_with("_Py");
-  return !library && !of_language && !frame.module.starts_with("python");
+  return has_name(frame) && !outside && !of_language;
 }
 
 // The call that waits for the device, and the code that made it: the program's own where it has a
@@ -53,7 +64,6 @@ struct Waiter {
 Waiter waiter_in(const std::vector<FrameText>& frames) {
   Waiter waiter;
   std::string of_library;
-  bool below = true;  // still in what the program called
   for (const FrameText& frame : frames) {
     if (frame.kind != CodeKind::user) continue;
     bool waits = frame.named && is_accelerator_call(frame.function);
@@ -62,9 +72,12 @@ Waiter waiter_in(const std::vector<FrameText>& frames) {
       waiter.code = model::short_name(frame.function);
       return waiter;
     }
-    below &= is_library(frame.module);
+    // An interpreter: its frames say nothing of the program that it runs.
+    bool outside = !is_library(frame.module) || is_interpreter(frame.module);
+    if (outside && !of_library.empty()) break;
     bool is_vendors = waits || is_accelerator_module(frame.module);
-    if (below && frame.named && !is_vendors) of_library = model::short_name(frame.function);
+    if (is_vendors) of_library.clear();  // what it called itself
+    if (has_name(frame) && !is_vendors) of_library = model::short_name(frame.function);
   }
   waiter.code = of_library;
   return waiter;

@@ -36,8 +36,10 @@ void add_device(FakeServer& server, double busy, bool used = true) {
 }
 
 void add_closed_loop(FakeServer& server) {
-  server.load("loop", "closed");
+  server.load("mode", "closed");
   server.load("connections", "4");
+  server.load("p50_ns", "1000000");
+  server.grows(SeriesScope::load, "requests", 400);
 }
 
 // As on the H200: one thread in four CPUs launches, spins, answers.
@@ -134,13 +136,14 @@ TEST(AcceleratorRule, ComputingCpusAreTheLimitBesideADeviceThatIsNotFull) {
 
 TEST(AcceleratorRule, AnInterpretersLibraryIsNamedWhereTheProgramIsNot) {
   FakeServer server(8, 4);
-  server.thread("python", "python",
-                {runs({"_start", "Py_RunMain", "_PyEval_EvalFrameDefault",
-                       "libtorch_python.so:THCPModule_cudaSynchronize",
-                       "libtorch_cuda.so:at::cuda::synchronize",
-                       "libcudart.so.12:cudaDeviceSynchronize", "libcuda.so.1:inside"},
-                      9),
-                 waits(kTakeWork, 1)});
+  server.thread(
+      "python", "python",
+      {runs({"_start", "Py_RunMain", "_PyEval_EvalFrameDefault",
+             "libtorch_python.so:THCPModule_cudaSynchronize",
+             "libtorch_cuda.so:at::cuda::synchronize", "libcudart.so.12:cudaDeviceSynchronize",
+             "libcuda.so.1:inside", "[vdso]:__vdso_clock_gettime"},
+            9),
+       waits(kTakeWork, 1)});
   add_device(server, 1);
   EXPECT_THAT(server.report().verdict.sentence,
               HasSubstr("in cudaDeviceSynchronize, called by THCPModule_cudaSynchronize"));
