@@ -14,6 +14,69 @@ def symbols_in(node, found):
     return found
 
 
+# The truth is a ratio of two short measurements; a bound that is broken by less is not called broken.
+NOISE = 1.10
+# How far a prediction may be off.
+FACTOR = 2.0
+
+
+def culprit(report, names):
+    """The first finding that names the fault's function: the one whose gain is compared with the truth."""
+    findings = report.get("findings", [])
+    for finding in findings:
+        if any(name in text for name in names for text in symbols_in(finding, [])):
+            return finding
+    return None
+
+
+class GainCheck:
+    """What removing the fault was said to bring, beside what its switch brought."""
+
+    def __init__(self, scenario, report):
+        self.real = scenario.data.get("truth", {}).get("gain") if scenario.has_fault else None
+        finding = culprit(report, scenario.expected_names) if self.real else None
+        self.bound = finding.get("gain_upper_bound") if finding else None
+        self.predicted = finding.get("gain_predicted") if finding else None
+        self.finding = finding.get("id") if finding else None
+
+    @property
+    def bound_held(self):
+        """None: nothing was bounded."""
+        return None if self.bound is None else self.real <= (1 + self.bound) * NOISE
+
+    @property
+    def within_factor(self):
+        """None: nothing was predicted."""
+        if self.predicted is None:
+            return None
+        ratio = (1 + self.predicted) / self.real
+        return 1 / FACTOR <= ratio <= FACTOR
+
+    def line(self):
+        if self.real is None:
+            return ""
+        if self.finding is None:
+            return f"x{self.real:.2f}: no finding names the fault"
+
+        def word(value, ok, missing):
+            return missing if value is None else f"x{1 + value:.2f} {'ok' if ok else 'NO'}"
+        return (f"real x{self.real:.2f}, bound {word(self.bound, self.bound_held, 'none')}, "
+                f"predicted {word(self.predicted, self.within_factor, 'none')} ({self.finding})")
+
+
+def score_gains(outcomes):
+    checks = [o.gain for o in outcomes if o.gain.real is not None]
+    found = [c for c in checks if c.finding is not None]
+    bounded = [c for c in found if c.bound_held is not None]
+    predicted = [c for c in found if c.within_factor is not None]
+    held = sum(c.bound_held for c in bounded)
+    near = sum(c.within_factor for c in predicted)
+    return (f"gains of {len(checks)} recordings with a fault, {len(found)} with a finding that names it: "
+            f"bound held in {held} of {len(bounded)} ({len(found) - len(bounded)} not bounded), "
+            f"predicted within a factor of {FACTOR:.0f} in {near} of {len(predicted)} "
+            f"({len(found) - len(predicted)} not predicted)")
+
+
 class Outcome:
     """One scenario, one report."""
 
@@ -28,6 +91,8 @@ class Outcome:
         judged = symbols_in([verdict, report.get("findings", [])], [])
         evidence = symbols_in([report.get(part, []) for part in
                                ("functions", "hot_paths", "waits", "locks")], [])
+        self.gain = GainCheck(scenario, report)
+        self.confidence = verdict.get("confidence", 0) if isinstance(verdict, dict) else 0
         self.named = not names or any(name in text for name in names for text in judged)
         self.in_evidence = not names or any(name in text for name in names for text in evidence)
         self.false_alarms = [finding.get("id", "?") for finding in report.get("findings", [])
@@ -58,7 +123,7 @@ class Outcome:
             named = f"{names} NOT FOUND"
         got = f"withheld ({self.beneath})" if self.beneath else self.kind or "not yet"
         return (f"{self.scenario.name:24} expected {self.scenario.expected_kind:19} "
-                f"got {got:30} {self.state:8} {named}")
+                f"got {got:30} {self.state:8} {named}; {self.gain.line()}")
 
 
 def confusion(outcomes):
@@ -89,6 +154,10 @@ def score(outcomes):
     wrong = len(judged) - right - near - len(withheld)
     lines.append(f"right {right} of {len(judged)}, near {near}, wrong {wrong}, withheld "
                  f"{len(withheld)} (right or near beneath: {beneath}); culprit named {named} of {to_name}")
+    sure = [o for o in judged if o.confidence >= 0.8 and o.kind != "withheld"]
+    good = sum(o.state in ("right", "near") for o in sure)
+    lines.append(f"said with a confidence of 0.8 or more: {good} of {len(sure)} right or near")
+    lines.append(score_gains(judged))
     false = [f"{o.scenario.name}: {', '.join(o.false_alarms)}" for o in judged if o.false_alarms]
     if false:
         lines.append("findings on servers without a fault: " + "; ".join(false))

@@ -266,12 +266,13 @@ Result<Report> conclude(const run::Reader& reader, const Options& options, const
   std::vector<Diagnosis> findings = find(passes.rules.detectors, input);
   Basis basis{measured, *vitals};
   Verdict verdict = decide(basis, findings);
-  std::vector<Gain> gains = gains_of(*vitals, verdict.kind, findings);
+  Demands demands = demands_of(measured, *vitals);
+  std::vector<Gain> gains = gains_of({demands, *vitals, verdict.kind}, findings);
   auto suspects = answer_suspects(options.suspects, input, verdict.kind);
   if (!suspects) return std::unexpected(suspects.error());
   bool of_time = !is_of_counts(measured.run_kind) && !is_heap_alone(measured.run_kind);
   auto not_bottlenecks = of_time ? cleared(basis, verdict.kind) : std::vector<NotBottleneck>();
-  return Report{std::move(measured),        *vitals,
+  return Report{std::move(measured),        *vitals, std::move(demands),
                 std::move(verdict),         ranked(std::move(findings), std::move(gains)),
                 std::move(not_bottlenecks), std::move(*suspects)};
 }
@@ -284,7 +285,7 @@ void take_verdict_of_whole(const Report& whole, Report& part) {
   part.verdict.sentence = "Of the whole run: " + part.verdict.sentence;
   part.not_bottlenecks = whole.not_bottlenecks;
   for (Finding& finding : part.findings) {
-    finding.gain = {std::nullopt, "not computed for a part of the run"};
+    finding.gain = {std::nullopt, "not computed for a part of the run", std::nullopt, 0};
     for (const Finding& other : whole.findings) {
       bool same = other.id == finding.id && other.where.symbol == finding.where.symbol;
       if (same) finding.gain = other.gain;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/interval.h"
+#include "analysis/demand/demands.h"
 #include "analysis/measured.h"
 #include "analysis/rules/cause.h"
 #include "analysis/rules/share_of.h"
@@ -57,6 +58,8 @@ struct Diagnosis {
   std::string recommendation;
   Where where;
   std::vector<Evidence> evidence;
+  std::optional<BlockKind> wait;        // of a share of busy time: most of it is of this kind
+  std::optional<size_t> lock;           // of the run's locks: the one it is about
   std::optional<VerdictKind> explains;  // it is the cause of such a verdict
   bool withholds = false;
 };
@@ -65,6 +68,7 @@ struct Diagnosis {
 struct Gain {
   std::optional<double> upper_bound;  // throughput: 0.25 is +25 %; absent: not bounded
   std::string text;
+  std::optional<Estimate> predicted;  // by the model of demand/prediction.h; absent: not predicted
   double worth = 0;  // to put findings in order: a guess of the same quantity, never shown
 };
 
@@ -88,6 +92,7 @@ struct SuspectAnswer {
 
 struct Report : Measured {
   Vitals vitals;
+  Demands demands;
   Verdict verdict;
   std::vector<Finding> findings;  // worst first
   std::vector<NotBottleneck> not_bottlenecks;

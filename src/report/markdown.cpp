@@ -19,6 +19,7 @@ constexpr size_t kPathsShown = 10;
 constexpr size_t kWaitsShown = 15;
 constexpr size_t kRowsShown = 60;
 constexpr size_t kFindingsShown = 10;
+constexpr size_t kResourcesShown = 8;
 constexpr size_t kLocksShown = 10;
 constexpr size_t kFramesShown = 40;
 constexpr int kNameColumns = 120;
@@ -190,6 +191,21 @@ std::string others(const analysis::Report& report) {
   return text + "\n";
 }
 
+std::string resources(const analysis::Report& report) {
+  const analysis::Demands& d = report.demands;
+  if (!d.known()) return "";
+  std::string text = fmt::format(
+      "### Resources\n\n{}.\n\n| busy | per {} | servers | waiting | resource |\n"
+      "|--:|--:|--:|--:|---|\n",
+      resources_remark(d), analysis::work_unit_id(d.unit));
+  for (size_t i = 0; i < std::min(kResourcesShown, d.resources.size()); ++i) {
+    ResourceWords words = resource_words(d.resources[i]);
+    text += fmt::format("| {} | {} | {} | {} | {} |\n", words.busy, words.demand, words.servers,
+                        words.waiting, escaped(words.name));
+  }
+  return text + "\n";
+}
+
 std::string locks(const analysis::Report& report) {
   if (report.locks.empty()) return "";
   std::string text =
@@ -351,7 +367,7 @@ std::string render_markdown(const analysis::Report& report) {
   if (is_of_counts(report.run_kind))
     return header(report) + verdict(report) + functions(report) + quality(report) +
            next_step(report);
-  return header(report) + verdict(report) + thread_time(report) + others(report) +
+  return header(report) + verdict(report) + thread_time(report) + others(report) + resources(report) +
          findings(report) + locks(report) + categories(report) + functions(report) + waits(report) +
          "\n" + heap(report) + quality(report) + next_step(report);
 }

@@ -185,6 +185,7 @@ class Detection {
   void by_wait(const DetectorSets::Row& row, std::vector<Diagnosis>& out) {
     const std::vector<BlockKind>& kinds = row.rule->kinds;
     Matches sum;
+    std::array<int64_t, kBlockKindCount> by_kind{};
     for (const WaitWeight& weight : in_.waits) {
       if (weight.idle || weight.ns <= 0) continue;
       if (!kinds.empty() && std::find(kinds.begin(), kinds.end(), weight.kind) == kinds.end()) {
@@ -193,9 +194,11 @@ class Detection {
       if (weight.path == 0 || !matches(row, weight.path)) continue;
       auto [matched, caller] = responsible(weight.path, row.names);
       sum.add(caller, matched, weight.ns, weight.count, weight.heaviest);
+      by_kind[static_cast<size_t>(weight.kind)] += weight.ns;
     }
     Diagnosis f = finding(*row.rule);
     f.of = ShareOf::busy_time;
+    f.wait = static_cast<BlockKind>(std::ranges::max_element(by_kind) - by_kind.begin());
     f.share =
         wilson(std::min(1.0, ratio(sum.ns, in_.serving_busy_ns)), static_cast<double>(sum.count));
     double least = row.rule->share > 0 ? row.rule->share : kWaitShare;
@@ -286,6 +289,8 @@ class Detection {
       if (++found > kLocksFound) return;
       Diagnosis f = finding(rule);
       f.of = ShareOf::busy_time;
+      f.wait = BlockKind::lock;
+      f.lock = static_cast<size_t>(&lock - in_.run.locks.data());
       f.title = fmt::format("{}: {}", rule.title, lock.name);
       f.share = wilson(std::min(1.0, lock.busy_share), static_cast<double>(lock.waits));
       for (const LockWaiter& waiter : lock.waiters) {

@@ -69,6 +69,7 @@ PlacedWait ThreadTimeBuilder::add_wait(const model::Wait& wait, BlockKind kind, 
   if (wait.thread.value >= states_.size()) return {};
   State& state = states_[wait.thread.value];
   ++state.waits;
+  if (idle) ++state.idle_waits;
   CoveredWait covered = state.cover.add(wait);
   if (covered.overlap_ns > 0) {
     ++accounting_.overlapping_waits;
@@ -233,6 +234,7 @@ ThreadTimes ThreadTimeBuilder::finish() {
     row.time = split_of(i, process_sums[process_of(i)]);
     row.samples = states_[i].samples;
     row.waits = states_[i].waits;
+    row.idle_waits = states_[i].idle_waits;
     times.total.add(row.time);
     times.threads.push_back(std::move(row));
   }

@@ -53,6 +53,7 @@ struct ThreadTime {
   TimeSplit time;
   uint64_t samples = 0;
   uint64_t waits = 0;
+  uint64_t idle_waits = 0;  // of them: for work
 };
 
 struct PoolTime {
@@ -121,7 +122,7 @@ class ThreadTimeBuilder {
     std::array<int64_t, kSlots> unsplit_ns{};  // blocked, or run-queue at its end
     std::array<uint64_t, kSlots> wakeups{};    // of the unsplit waits
     int64_t sampled_user_ns = 0, sampled_kernel_ns = 0;
-    uint64_t samples = 0, waits = 0;
+    uint64_t samples = 0, waits = 0, idle_waits = 0;
   };
 
   TimeSplit split_of(size_t thread, const State& process_sum);

@@ -1,4 +1,5 @@
 // The rules about accelerators, and what they keep the other rules and the detectors from saying.
+#include <algorithm>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -82,6 +83,36 @@ TEST(AcceleratorRule, WhatSpinsForADeviceIsNoOtherCost) {
   auto clock = below_loop({"handle", "libc.so.6:clock_gettime", "[vdso]:__vdso_clock_gettime"});
   other.thread("worker", "worker", {runs(kCompute, 6), runs(clock, 3), waits(kTakeWork, 1)});
   EXPECT_FALSE(other.report().findings.empty());
+}
+
+TEST(AcceleratorRule, BesideAFullDeviceNothingPromisesMuch) {
+  FakeServer server(8, 4);
+  auto clock = below_loop({"handle", "libc.so.6:clock_gettime", "[vdso]:__vdso_clock_gettime"});
+  server.thread("worker", "worker",
+                {runs(clock, 3), runs(kSpinForDevice, 6.5), waits(kTakeWork, 0.5)});
+  add_closed_loop(server);
+  add_device(server, 0.98);
+  Report report = server.report();
+  ASSERT_EQ(report.verdict.kind, VerdictKind::accelerator);
+  auto clock_reads = std::ranges::find(report.findings, "clock-reads", &Finding::id);
+  ASSERT_NE(clock_reads, report.findings.end()) << "outside of the wait it is a cost";
+  EXPECT_NEAR(clock_reads->share.share, 3.0 / 9.5, 0.02);
+  ASSERT_TRUE(clock_reads->gain.upper_bound);
+  EXPECT_NEAR(*clock_reads->gain.upper_bound, 1 / 0.98 - 1, 0.001);
+  EXPECT_FALSE(clock_reads->gain.predicted);
+}
+
+TEST(AcceleratorRule, TheDeviceIsTheResourceThatLimits) {
+  Report report = spinning_server(0.97).report();
+  ASSERT_FALSE(report.demands.resources.empty());
+  const Resource& first = report.demands.resources[0];
+  EXPECT_EQ(first.kind, ResourceKind::accelerator);
+  EXPECT_EQ(first.name, "NVIDIA H200");
+  EXPECT_TRUE(first.limits);
+  EXPECT_NEAR(first.demand_s, 0.97 / 400, 1e-4);
+  EXPECT_NEAR(first.waiting, 0.9, 0.05) << "one thread that spins nine tenths of the time";
+  for (const Resource& one : report.demands.resources)
+    if (one.kind == ResourceKind::cpus) EXPECT_LT(one.busy_share, 0.1) << "spinning needs no CPU";
 }
 
 TEST(AcceleratorRule, ADeviceThatIsNotFullIsAwaited) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/verdict/predicted_gain.h"
 #include "base/units.h"
 
 namespace assay::analysis {
@@ -23,11 +24,11 @@ double amdahl(double f) {
 }
 
 Gain none(std::string why) {
-  return {0.0, fmt::format("none: optimising this cannot raise throughput, {}", why), 0};
+  return {0.0, fmt::format("none: optimising this cannot raise throughput, {}", why), std::nullopt, 0};
 }
 
 Gain unbounded(std::string_view why, double worth) {
-  return {std::nullopt, fmt::format("not bounded by this run: {}", why), worth};
+  return {std::nullopt, fmt::format("not bounded by this run: {}", why), std::nullopt, worth};
 }
 
 // `times`: how many times the present throughput what is left allows.
@@ -37,7 +38,7 @@ Gain at_most(double times, std::string_view remark, double worth) {
         fmt::format("what is left would allow more than {:.0f} times as much", kMostTimes), worth);
   double bound = std::max(0.0, times - 1);
   return {bound, fmt::format("at most +{:.0f} % throughput (upper bound{})", bound * 100, remark),
-          worth};
+          std::nullopt, worth};
 }
 
 // How many times as much the CPUs allow when `left` of the CPU time that a request takes now stays.
@@ -102,9 +103,11 @@ Gain gain_of_cpu_time(const Vitals& v, VerdictKind verdict, const Diagnosis& f) 
     return at_most(times_by_cpus(v, left_without_a_wait(v)),
                    "; the CPUs are the limit, and a wait takes little CPU time along", 0);
   double worth = amdahl(f.share.share);
+  // Where more is done at once, a request takes fewer system calls and wake-ups.
+  double left = (1 - f.share.high) * (1 - v.kernel_cpu.value_or(0));
   if (verdict == VerdictKind::scheduler)
-    return at_most(1 / std::max(0.01, 1 - f.share.high), "; with the CPUs it gets now", worth);
-  return at_most(times_by_cpus(v, 1 - f.share.high), "", worth);
+    return at_most(1 / std::max(0.01, left), "; with the CPUs it gets now", worth);
+  return at_most(times_by_cpus(v, left), "", worth);
 }
 
 Gain gain_of_waiting(const Vitals& v, const Diagnosis& f) {
@@ -115,14 +118,20 @@ Gain gain_of_waiting(const Vitals& v, const Diagnosis& f) {
                  amdahl(f.share.share));
 }
 
+// What leaves the device's work as it is cannot make it answer more than it does when it never rests.
+Gain gain_beside_a_device(const Vitals& v) {
+  return at_most(1 / std::max(0.01, *v.accelerator_busy), "; the device is the limit", 0);
+}
+
 Gain gain_of(const Vitals& v, VerdictKind verdict, const Diagnosis& f) {
   if (f.cause == Cause::memory)
-    return {std::nullopt, "unknown: memory use does not bound throughput", 0};
-  if (f.withholds) return {std::nullopt, "unknown: it makes the other numbers unreliable", 0};
+    return {std::nullopt, "unknown: memory use does not bound throughput", std::nullopt, 0};
+  if (f.withholds) return {std::nullopt, "unknown: it makes the other numbers unreliable", std::nullopt, 0};
   if (verdict == VerdictKind::withheld)
-    return {std::nullopt, "unknown while the verdict is withheld", 0};
+    return {std::nullopt, "unknown while the verdict is withheld", std::nullopt, 0};
   if (verdict == VerdictKind::scheduler && f.explains == verdict) return gain_of_cpus(v);
-  if (f.of == ShareOf::nothing) return {std::nullopt, "cannot be computed from this run", 0};
+  if (f.of == ShareOf::nothing) return {std::nullopt, "cannot be computed from this run", std::nullopt, 0};
+  if (verdict == VerdictKind::accelerator && v.accelerator_busy) return gain_beside_a_device(v);
   if (verdict == VerdictKind::concurrency_limited) return gain_of_shorter_answers(v, f);
   switch (describe(verdict).limit) {
     case Limit::none:
@@ -141,10 +150,13 @@ Gain gain_of(const Vitals& v, VerdictKind verdict, const Diagnosis& f) {
 
 }  // namespace
 
-std::vector<Gain> gains_of(const Vitals& vitals, VerdictKind verdict,
-                           const std::vector<Diagnosis>& findings) {
+std::vector<Gain> gains_of(const GainBasis& basis, const std::vector<Diagnosis>& findings) {
   std::vector<Gain> gains;
-  for (const Diagnosis& finding : findings) gains.push_back(gain_of(vitals, verdict, finding));
+  for (const Diagnosis& finding : findings) {
+    Gain gain = gain_of(basis.vitals, basis.verdict, finding);
+    add_prediction(basis, finding, gain);
+    gains.push_back(std::move(gain));
+  }
   return gains;
 }
 

@@ -16,7 +16,7 @@ Diagnosis finding(ShareOf of, double share) {
 }
 
 Gain gain(const Vitals& vitals, VerdictKind verdict, const Diagnosis& f) {
-  return gains_of(vitals, verdict, {f}).at(0);
+  return gains_of({Demands(), vitals, verdict}, {f}).at(0);
 }
 
 TEST(Gain, OfCpuTimeIsWhatTheCpusAllowWithoutIt) {
@@ -106,7 +106,7 @@ TEST(Gain, RanksWhatInvalidatesTheRunThenByWorth) {
   findings[1].id = "large";
   findings[2].id = "debug";
   findings[2].withholds = true;
-  std::vector<Finding> all = ranked(findings, {{0.9, "a", 0.1}, {0.5, "b", 0.5}, {std::nullopt, "c"}});
+  std::vector<Finding> all = ranked(findings, {{0.9, "a", {}, 0.1}, {0.5, "b", {}, 0.5}, {std::nullopt, "c", {}, 0}});
   ASSERT_EQ(all.size(), 3u);
   EXPECT_EQ(all[0].id, "debug");
   EXPECT_EQ(all[1].id, "large");

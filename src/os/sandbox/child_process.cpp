@@ -1,6 +1,7 @@
 #include "os/sandbox/child_process.h"
 
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 
@@ -13,6 +14,18 @@ extern char** environ;
 namespace assay::os {
 namespace {
 
+// A child that does not know its word (a test program, say) would go on as the program itself does,
+// and start children in turn. This mark in its environment ends that.
+constexpr char kMark[] = "ASSAY_CHILD=1";
+constexpr char kMarkName[] = "ASSAY_CHILD";
+
+std::vector<char*> marked_environment(char* mark) {
+  std::vector<char*> all{mark};
+  for (char** one = environ; one != nullptr && *one != nullptr; ++one) all.push_back(*one);
+  all.push_back(nullptr);
+  return all;
+}
+
 // Every other descriptor of the caller is closed by its close-on-exec flag.
 void add_actions(posix_spawn_file_actions_t& actions, int channel) {
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -24,6 +37,7 @@ void add_actions(posix_spawn_file_actions_t& actions, int channel) {
 
 Result<ChildProcess> ChildProcess::start(const std::string& program,
                                          const std::vector<std::string>& arguments) {
+  if (::getenv(kMarkName) != nullptr) return fail("a child of Assay starts no children");
   auto ends = Channel::pair();
   if (!ends) return std::unexpected(ends.error());
   // dup2() onto itself would leave the close-on-exec flag: the child's end must not be descriptor 3
@@ -48,7 +62,10 @@ Result<ChildProcess> ChildProcess::start(const std::string& program,
   sigemptyset(&none);
   posix_spawnattr_setsigmask(&attributes, &none);
   pid_t pid = -1;
-  int error = posix_spawn(&pid, program.c_str(), &actions, &attributes, argv.data(), environ);
+  std::string mark = kMark;
+  std::vector<char*> environment = marked_environment(mark.data());
+  int error =
+      posix_spawn(&pid, program.c_str(), &actions, &attributes, argv.data(), environment.data());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   errno = error;

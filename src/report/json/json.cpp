@@ -308,6 +308,7 @@ Json json_of(const analysis::Report& report) {
   json["threads"] = threads(report);
   json["other_users"] = other_users(report);
   json["accelerators"] = accelerators(report);
+  json["resources"] = json_resources(report);
   json["findings"] = json_findings(report);
   json["not_bottlenecks"] = json_not_bottlenecks(report);
   json["suspects"] = json_suspects(report);

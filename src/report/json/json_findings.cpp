@@ -139,6 +139,7 @@ Json json_locks(const analysis::Report& report) {
 Json json_findings(const analysis::Report& report) {
   Json list = Json::array();
   for (const analysis::Finding& f : report.findings) {
+    const auto& predicted = f.gain.predicted;
     list.push_back({{"id", f.id},
                     {"title", f.title},
                     {"cause", analysis::cause_id(f.cause)},
@@ -150,10 +151,32 @@ Json json_findings(const analysis::Report& report) {
                     {"where", where(f.where)},
                     {"evidence", evidence(f.evidence)},
                     {"gain_upper_bound", or_null(f.gain.upper_bound)},
+                    {"gain_predicted", predicted ? Json(predicted->share) : Json()},
+                    {"gain_interval", predicted ? json_interval(*predicted) : Json()},
                     {"gain", f.gain.text},
                     {"withholds", f.withholds}});
   }
   return list;
+}
+
+Json json_resources(const analysis::Report& report) {
+  const analysis::Demands& d = report.demands;
+  if (!d.known()) return {};
+  Json list = Json::array();
+  for (const analysis::Resource& r : d.resources) {
+    list.push_back({{"kind", describe(r.kind).id},
+                    {"name", r.name},
+                    {"servers", r.servers > 0 ? Json(r.servers) : Json()},
+                    {"demand_s", r.demand_s},
+                    {"busy_share", r.busy_share},
+                    {"waiting", r.waiting},
+                    {"limits", r.limits}});
+  }
+  return {{"unit", analysis::work_unit_id(d.unit)},
+          {"units_per_s", d.units_per_s},
+          {"in_flight", d.in_flight},
+          {"in_flight_known", d.in_flight_known},
+          {"list", list}};
 }
 
 Json json_not_bottlenecks(const analysis::Report& report) {

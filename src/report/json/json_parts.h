@@ -20,6 +20,7 @@ Json json_categories(const analysis::Report& report);
 Json json_locks(const analysis::Report& report);
 Json json_heap(const analysis::Report& report);  // null when nothing was sampled
 Json json_findings(const analysis::Report& report);
+Json json_resources(const analysis::Report& report);  // null where nothing is known
 Json json_not_bottlenecks(const analysis::Report& report);
 Json json_suspects(const analysis::Report& report);
 

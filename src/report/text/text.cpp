@@ -133,6 +133,7 @@ std::string render_text(const analysis::Report& report, const Style& style) {
   if (!is_of_counts(report.run_kind)) {
     write_thread_time(report, page);
     write_others(report, page);
+    write_resources(report, page);
     write_findings(report, page);
   }
   write_locks(report, page);

@@ -40,6 +40,7 @@ class TextPage {
 
 // The sections of the report.
 void write_verdict(const analysis::Report& report, TextPage& page);
+void write_resources(const analysis::Report& report, TextPage& page);
 void write_findings(const analysis::Report& report, TextPage& page);
 void write_locks(const analysis::Report& report, TextPage& page);
 void write_categories(const analysis::Report& report, TextPage& page);

@@ -12,6 +12,7 @@ namespace assay::report {
 namespace {
 
 constexpr size_t kFindingsShown = 6;
+constexpr size_t kResourcesShown = 8;
 constexpr size_t kLocksShown = 5;
 constexpr size_t kCategoriesShown = 12;
 constexpr size_t kClearedShown = 8;
@@ -80,6 +81,22 @@ void write_verdict(const analysis::Report& report, TextPage& page) {
   }
   for (const analysis::SuspectAnswer& s : report.suspects) {
     page.paragraph("  suspect: ", fmt::format("{}: {}. {}", s.pattern, s.answer, s.text), 11);
+  }
+}
+
+void write_resources(const analysis::Report& report, TextPage& page) {
+  const analysis::Demands& d = report.demands;
+  if (!d.known()) return;
+  page.heading("Resources", resources_remark(d));
+  page.line(page.ink(Ink::dim, fmt::format("{}{}{}{}  resource", right("busy", 8),
+                                           right("per " + std::string(work_unit_id(d.unit)), 13),
+                                           right("servers", 9), right("waiting", 9))));
+  for (size_t i = 0; i < std::min(kResourcesShown, d.resources.size()); ++i) {
+    const analysis::Resource& r = d.resources[i];
+    ResourceWords words = resource_words(r);
+    page.line(fmt::format("{}{}{}{}  {}", right(words.busy, 8), right(words.demand, 13),
+                          right(words.servers, 9), right(words.waiting, 9),
+                          fitted(words.name, page.width() - 41)));
   }
 }
 

@@ -1,6 +1,7 @@
 #include "report/text/words.h"
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 
 #include <fmt/format.h>
@@ -93,6 +94,27 @@ std::string other_user_text(const model::OtherUser& user) {
                                              : fmt::format("pid {}", user.pid);
   return fmt::format("{}, {}{}{}", user.name, processes, user.service.empty() ? "" : ", ",
                      user.service);
+}
+
+ResourceWords resource_words(const analysis::Resource& r) {
+  ResourceWords words;
+  bool is_delay = r.servers <= 0;
+  if (!is_delay) words.busy = format_percent(r.busy_share);
+  words.demand = format_duration(static_cast<int64_t>(r.demand_s * 1e9));
+  if (!is_delay) words.servers = fmt::format("{:.3g}", r.servers);
+  if (r.waiting >= 0.005) words.waiting = fmt::format("{:.2f}", r.waiting);
+  words.name = r.kind == analysis::ResourceKind::threads ? "threads " + r.name : r.name;
+  if (r.limits) words.name += " (the limit)";
+  return words;
+}
+
+std::string resources_remark(const analysis::Demands& d) {
+  double per_s = d.units_per_s;
+  std::string rate = per_s < 10 ? fmt::format("{:.2g}", per_s)
+                                : format_count(static_cast<uint64_t>(std::llround(per_s)));
+  std::string text = fmt::format("{} {}s/s", rate, analysis::work_unit_id(d.unit));
+  if (d.in_flight_known) text += fmt::format("; {:.3g} in the server at once", d.in_flight);
+  return text;
 }
 
 std::string capture_text(const analysis::Report& report) {

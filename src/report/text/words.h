@@ -24,6 +24,14 @@ std::string process_text(const model::Process& process);
 // "wrk, pid 4711", "cc1plus, 12 processes, build.service"; not escaped.
 std::string other_user_text(const model::OtherUser& user);
 
+// A line of the table of resources; "" where there is nothing to say.
+struct ResourceWords {
+  std::string busy, demand, servers, waiting, name;
+};
+ResourceWords resource_words(const analysis::Resource& resource);
+// "1,234 requests/s, about 16 open at once".
+std::string resources_remark(const analysis::Demands& demands);
+
 // One sentence per figure of the quality section, most important first.
 std::vector<std::string> quality_phrases(const analysis::Quality& quality);
 // The run's notes and the limits its figures show.
