@@ -22,7 +22,6 @@ namespace {
 lab::Options declare_options() {
   lab::Options options("infer",
                        "answers that a device computes, one piece of work after the other");
-  options.number("port", 0, 0, 65'535, "where to listen; 0: any free port");
   options.number("threads", 2, 1, 64, "threads, each with connections of its own");
   options.number("device-us", 1000, 1, 10'000'000, "device time of a request");
   options.text("wait", "spin", "how a thread waits for the device: spin or sleep");

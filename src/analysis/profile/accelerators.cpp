@@ -53,9 +53,10 @@ Result<std::vector<AcceleratorUse>> read_accelerators(const run::Reader& reader)
       auto points = reader.points(series.id);
       if (!points) return std::unexpected(points.error());
       auto mean = mean_of(*points, run.info.window_begin_ns, run.info.window_end_ns);
-      if (mean) use.*field->field = *mean * field->scale;
+      if (mean) use.*field->field = std::max(0.0, *mean * field->scale);
     }
-    if (use.busy) use.busy = std::clamp(*use.busy, 0.0, 1.0);
+    for (auto share : {&AcceleratorUse::busy, &AcceleratorUse::throttled})
+      if (use.*share) use.*share = std::min(1.0, *(use.*share));
   }
   std::ranges::stable_sort(all, [](const AcceleratorUse& a, const AcceleratorUse& b) {
     return std::tuple(a.about.used_by_target, a.busy.value_or(-1)) >

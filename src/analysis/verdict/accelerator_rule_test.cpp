@@ -111,8 +111,9 @@ TEST(AcceleratorRule, TheDeviceIsTheResourceThatLimits) {
   EXPECT_TRUE(first.limits);
   EXPECT_NEAR(first.demand_s, 0.97 / 400, 1e-4);
   EXPECT_NEAR(first.waiting, 0.9, 0.05) << "one thread that spins nine tenths of the time";
-  for (const Resource& one : report.demands.resources)
-    if (one.kind == ResourceKind::cpus) EXPECT_LT(one.busy_share, 0.1) << "spinning needs no CPU";
+  auto cpus = std::ranges::find(report.demands.resources, ResourceKind::cpus, &Resource::kind);
+  ASSERT_NE(cpus, report.demands.resources.end());
+  EXPECT_LT(cpus->busy_share, 0.1) << "spinning needs no CPU";
 }
 
 TEST(AcceleratorRule, ADeviceThatIsNotFullIsAwaited) {
@@ -124,7 +125,7 @@ TEST(AcceleratorRule, ADeviceThatIsNotFullIsAwaited) {
 
 TEST(AcceleratorRule, AFullDeviceWithoutWaitsLeavesNoRoom) {
   FakeServer server(8, 4);
-  server.thread("worker", "worker", {runs(kCompute, 1), waits(kTakeWork, 9)});
+  server.thread("worker", "worker", {runs(kCompute, 3), waits(kTakeWork, 7)});
   add_closed_loop(server);
   ASSERT_EQ(server.kind(), VerdictKind::concurrency_limited);
   add_device(server, 0.97);
@@ -137,7 +138,7 @@ TEST(AcceleratorRule, AFullDeviceWithoutWaitsLeavesNoRoom) {
 
 TEST(AcceleratorRule, ADeviceOfOthersSaysNothing) {
   FakeServer server(8, 4);
-  server.thread("worker", "worker", {runs(kCompute, 1), waits(kTakeWork, 9)});
+  server.thread("worker", "worker", {runs(kCompute, 3), waits(kTakeWork, 7)});
   add_closed_loop(server);
   add_device(server, 1, false);
   Report report = server.report();

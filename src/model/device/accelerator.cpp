@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -12,6 +11,7 @@ namespace {
 
 constexpr std::string_view kScope = "accelerator ";
 constexpr size_t kMostRead = 64;
+constexpr double kMostWatts = 1e6;  // of one device: more is nonsense
 
 bool is_number(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
@@ -31,7 +31,7 @@ void take(Accelerator& accelerator, const Fact& fact) {
   if (fact.key == "used_by_target") accelerator.used_by_target = fact.value == "yes";
   if (fact.key == "power_limit_w") {
     auto watts = number<double>(fact.value);
-    if (watts && std::isfinite(*watts) && *watts > 0) accelerator.power_limit_w = watts;
+    if (watts && *watts > 0 && *watts < kMostWatts) accelerator.power_limit_w = watts;
   }
 }
 

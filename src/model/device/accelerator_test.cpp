@@ -37,7 +37,8 @@ TEST(Accelerator, FactsGoThereAndBack) {
 
 TEST(Accelerator, NonsenseIsLeftOut) {
   std::vector<Accelerator> read =
-      accelerators_in({{"accelerator nvidia0", "power_limit_w", "nan"},
+      accelerators_in({{"accelerator nvidia0", "power_limit_w", "1e300"},
+                       {"accelerator nvidia0", "power_limit_w", "nan"},
                        {"accelerator nvidia0", "memory_bytes", "much"}});
   ASSERT_EQ(read.size(), 1u);
   EXPECT_FALSE(read[0].power_limit_w);
