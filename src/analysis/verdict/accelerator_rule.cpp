@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kFull = 0.90;       // of the time the device computes
 constexpr double kWaits = 0.20;      // of busy time, asleep or spinning
+constexpr double kMostly = 0.50;     // of CPU time, spinning for a device
 constexpr double kCpuIsFull = 0.85;  // of the usable CPUs, without spinning for a device
 
 double of(const std::optional<double>& number) {
@@ -167,14 +168,14 @@ std::optional<Claim> awaited_accelerator(const Basis& basis) {
 void drop_what_devices_explain(const Vitals& v, std::vector<Claim>& found) {
   bool claimed = std::ranges::any_of(
       found, [](const Claim& claim) { return claim.kind == VerdictKind::accelerator; });
-  if (!claimed) return;
   // CPU time without what spins for the device.
   bool cpu_is_full = of(v.utilisation) * (1 - of(v.accelerator_cpu)) >= kCpuIsFull;
   std::erase_if(found, [&](const Claim& claim) {
     Limit limit = describe(claim.kind).limit;
     bool of_cpu = limit == Limit::cpu && claim.kind != VerdictKind::throttled &&
                   claim.kind != VerdictKind::scheduler;
-    return limit == Limit::load || (of_cpu && of(v.accelerator_cpu) >= kWaits && !cpu_is_full);
+    bool spins = of(v.accelerator_cpu) >= (claimed ? kWaits : kMostly) && !cpu_is_full;
+    return (claimed && limit == Limit::load) || (of_cpu && spins);
   });
 }
 

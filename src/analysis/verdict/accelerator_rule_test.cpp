@@ -155,6 +155,10 @@ TEST(AcceleratorRule, SleepingForADeviceIsAWaitOfItsKind) {
   EXPECT_THAT(report.verdict.sentence, HasSubstr("called by infer_one"));
   EXPECT_NEAR(report.vitals.accelerator.value_or(0), 8.0 / 9, 0.02);
   EXPECT_EQ(report.vitals.poll, 0);
+  auto finding = std::ranges::find(report.findings, "accelerator-waits", &Finding::id);
+  ASSERT_NE(finding, report.findings.end());
+  EXPECT_EQ(finding->where.symbol, "infer_one");
+  EXPECT_FALSE(finding->gain.upper_bound) << "the run does not bound it";
 }
 
 TEST(AcceleratorRule, ComputingCpusAreTheLimitBesideADeviceThatIsNotFull) {
@@ -179,6 +183,19 @@ TEST(AcceleratorRule, AnInterpretersLibraryIsNamedWhereTheProgramIsNot) {
   add_device(server, 1);
   EXPECT_THAT(server.report().verdict.sentence,
               HasSubstr("in cudaDeviceSynchronize, called by THCPModule_cudaSynchronize"));
+}
+
+// Neighbours keep the thread from the CPU: it sees late that the device is done.
+TEST(AcceleratorRule, AThreadThatSpinsIsNoStageAndLacksCpus) {
+  FakeServer server;
+  server.thread("worker", "worker", {runs(kSpinForDevice, 2.5), queues(7), waits(kTakeWork, 0.1)});
+  server.host_busy(1);
+  add_device(server, 0.3);
+  server.fact("usable_cpus", "2");
+  Report report = server.report();
+  EXPECT_EQ(report.verdict.kind, VerdictKind::scheduler) << report.verdict.sentence;
+  for (const Claim& claim : report.verdict.secondary)
+    EXPECT_NE(claim.kind, VerdictKind::serial_stage);
 }
 
 // Code without names inside a driver is no reason to withhold.

@@ -131,6 +131,8 @@ Gain gain_of(const Vitals& v, VerdictKind verdict, const Diagnosis& f) {
     return {std::nullopt, "unknown while the verdict is withheld", std::nullopt, 0};
   if (verdict == VerdictKind::scheduler && f.explains == verdict) return gain_of_cpus(v);
   if (f.of == ShareOf::nothing) return {std::nullopt, "cannot be computed from this run", std::nullopt, 0};
+  if (f.wait == BlockKind::accelerator)
+    return unbounded("how much less the device could do is not known", amdahl(f.share.share));
   if (verdict == VerdictKind::accelerator && v.accelerator_busy) return gain_beside_a_device(v);
   if (verdict == VerdictKind::concurrency_limited) return gain_of_shorter_answers(v, f);
   switch (describe(verdict).limit) {

@@ -84,7 +84,7 @@ void add_prediction(const GainBasis& basis, const Diagnosis& f, Gain& gain) {
   bool about_time = f.cause != Cause::memory && !f.withholds;
   if (!about_time || basis.verdict == VerdictKind::withheld || !hangs_on_the_server(basis)) return;
   // The network of queues does not know the device.
-  if (basis.verdict == VerdictKind::accelerator) return;
+  if (basis.verdict == VerdictKind::accelerator || f.wait == BlockKind::accelerator) return;
   if (basis.vitals.open_loop.value_or(0) > 0) return;  // the rate is the client's choice
   auto likely = predicted(basis, f, Outlook::likely), least = predicted(basis, f, Outlook::least),
        most = predicted(basis, f, Outlook::most);
