@@ -140,6 +140,11 @@ Claim claim_of(const Basis& basis, double sure) {
   return claim;
 }
 
+// CPUs are what threads lack most: one that is kept off the CPU sees late that the device is done.
+bool lacks_cpus(const Vitals& v, const DeviceWaits& waits) {
+  return of(v.runqueue) > waits.all();
+}
+
 // Of a device that is not known to be full.
 double confidence(const Vitals& v, const DeviceWaits& waits) {
   return std::clamp(0.6 + waits.all() / kWaits - 1, 0.6, v.accelerator_busy ? 0.75 : 0.7);
@@ -153,15 +158,13 @@ std::optional<Claim> full_accelerator(const Basis& basis) {
   if (is_full(v)) return claim_of(basis, waits.all() >= kWaits ? 0.95 : 0.75);
   // Threads that spin look busy: before the rules about CPUs.
   bool cpu_is_full = of(v.utilisation) * (1 - of(v.accelerator_cpu)) >= kCpuIsFull;
-  // Nor where CPUs are what they lack most: a thread that is kept off the CPU sees the device late.
-  bool lacks_cpus = of(v.runqueue) > waits.spinning;
-  if (waits.spinning < kWaits || cpu_is_full || lacks_cpus) return {};
+  if (waits.spinning < kWaits || cpu_is_full || lacks_cpus(v, waits)) return {};
   return claim_of(basis, confidence(v, waits));
 }
 
 std::optional<Claim> awaited_accelerator(const Basis& basis) {
   DeviceWaits waits = waits_of(basis.vitals);
-  if (waits.all() < kWaits || full_accelerator(basis)) return {};
+  if (waits.all() < kWaits || lacks_cpus(basis.vitals, waits) || full_accelerator(basis)) return {};
   return claim_of(basis, confidence(basis.vitals, waits));
 }
 
