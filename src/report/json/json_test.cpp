@@ -51,7 +51,7 @@ TEST(Json, CarriesTheReport) {
   EXPECT_EQ(report["hot_paths"][0]["frames"].back()["function"], "clone3");
   EXPECT_EQ(report["processes"][0]["pools"].size(), 2u);
   EXPECT_EQ(report["accelerators"][0]["name"], "Example GPU");
-  EXPECT_EQ(report["accelerators"][0]["busy_share"], 0.412);
+  EXPECT_NEAR(report["accelerators"][0]["busy_share"], 0.412, 1e-9);
   EXPECT_EQ(report["accelerators"][0]["power_limit_w"], 300);
   EXPECT_TRUE(report["accelerators"][0]["temperature_c"].is_null());
 }
