@@ -13,7 +13,7 @@ SCENARIOS = LAB / "scenarios"
 
 REQUIRED = {"server": str, "about": str, "flags": str, "load": dict, "expect": dict}
 KNOWN = set(REQUIRED) | {"healthy", "setup", "beside", "target", "stderr", "truth", "needs",
-                          "cpu_percent"}
+                          "cpu_percent", "environment"}
 
 
 class ScenarioError(Exception):

@@ -122,6 +122,11 @@ class Session:
             text = text.replace("{" + word + "}", str(value))
         return shlex.split(text)
 
+    def environment(self):
+        """What the recording finds in its environment beside our own."""
+        return {name: self.expand(text)[0]
+                for name, text in self.scenario.data.get("environment", {}).items()}
+
     def start_process(self, words, before_exec=None, **streams):
         environment = dict(os.environ, LAB_SESSION=self.id)
 

@@ -13,6 +13,7 @@ KINDS = (
     "timer",
     "scheduler",
     "throttled",
+    "accelerator",
     "concurrency-limited",
     "underloaded",
     "mixed",

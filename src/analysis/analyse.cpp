@@ -203,7 +203,10 @@ Result<Measured> measure(const run::Reader& reader, const Options& options, cons
   if (!workload) return std::unexpected(workload.error());
   auto heap = summarise_heap(reader, passes.tree, passes.selected, options.max_heap_sites);
   if (!heap) return std::unexpected(heap.error());
+  auto accelerators = read_accelerators(reader);
+  if (!accelerators) return std::unexpected(accelerators.error());
   Measured measured = about(passes.run, options, rules);
+  measured.accelerators = std::move(*accelerators);
   measured.workload = std::move(*workload);
   measured.heap = std::move(*heap);
   ThreadTimes times = passes.thread_time.finish();
@@ -237,6 +240,15 @@ std::vector<Diagnosis> find(const DetectorSets& detectors, const DetectorInput& 
   return findings;
 }
 
+// CPU time that only waits for a device is no work: what is found in it is not a cost.
+std::vector<PathWeight> work_of(const Passes& passes) {
+  std::vector<PathWeight> work = passes.on_cpu.path_weights();
+  std::erase_if(work, [&](const PathWeight& weight) {
+    return passes.rules.categories.role(weight.path) == CategoryRole::accelerator;
+  });
+  return work;
+}
+
 // The stages after the first, each a function of those before.
 Result<Report> conclude(const run::Reader& reader, const Options& options, const Passes& passes,
                         Measured measured) {
@@ -247,7 +259,7 @@ Result<Report> conclude(const run::Reader& reader, const Options& options, const
                       passes.tree,
                       passes.rules.features,
                       passes.rules.categories,
-                      passes.on_cpu.path_weights(),
+                      work_of(passes),
                       passes.off_cpu.wait_weights(serving_pools(measured)),
                       serving_time(measured).busy_ns(),
                       options.source};

@@ -11,6 +11,7 @@
 #include "analysis/heap/heap_summary.h"
 #include "analysis/load/workload.h"
 #include "analysis/locks/locks.h"
+#include "analysis/profile/accelerators.h"
 #include "analysis/profile/categories.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/quality.h"
@@ -36,6 +37,7 @@ struct Measured {
   int cpus = 0;  // of the host; 0 when the run does not say
   std::vector<model::Fact> facts;
   model::OtherUsers others;  // who else used the host
+  std::vector<AcceleratorUse> accelerators;
   Quality quality;
   TimeSplit thread_time;
   std::vector<ProcessTime> processes;

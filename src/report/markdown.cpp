@@ -96,6 +96,8 @@ std::string header(const analysis::Report& report) {
   text += fmt::format("- window: {}{}\n", window_text(report), since(info.utc_begin_ns));
   std::string host = host_text(report);
   if (!host.empty()) text += "- host: " + escaped(host) + "\n";
+  for (const analysis::AcceleratorUse& device : report.accelerators)
+    text += "- device: " + escaped(analysis::figures_of(device)) + "\n";
   text += "- captured: " + escaped(capture_text(report)) + "\n";
   if (!report.selection.empty()) text += "- shown: " + escaped(report.selection) + "\n";
   if (report.workload.present) text += "- load: " + load_text(report) + "\n";

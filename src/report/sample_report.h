@@ -61,11 +61,23 @@ inline void describe_sample_run(analysis::FakeRun& run) {
   for (const model::Fact& fact : model::to_facts(others)) run.edit().facts.push_back(fact);
 }
 
+inline void add_device(analysis::FakeRun& run, const model::Accelerator& device, int64_t busy_milli,
+                       int64_t power_mw) {
+  for (const model::Fact& fact : model::to_facts(device)) run.edit().facts.push_back(fact);
+  TimeNs begin = run.edit().info.window_begin_ns;
+  for (auto [name, value] : {std::pair(model::kAcceleratorBusy, busy_milli),
+                             std::pair(model::kAcceleratorPower, power_mw)}) {
+    run.add_series(model::SeriesScope::host, 0, name, {{begin, value}, {begin + 1000, value}});
+    run.edit().series.back().label = device.device;
+  }
+}
+
 inline analysis::FakeRun sample_run() {
   using model::WaitFlag;
   constexpr int64_t kMs = kNsPerMs;
   analysis::FakeRun run;
   describe_sample_run(run);
+  add_device(run, {"nvidia0", "Example GPU", 16'000'000'000, 300, true}, 412, 180'500);
   TimeNs t0 = run.edit().info.window_begin_ns;
   auto process = run.add_process(4242, "/opt/server");
   auto loop = run.add_thread(process, 4242, "server");
@@ -132,6 +144,8 @@ inline analysis::FakeRun hostile_run() {
   model::OtherUsers others;
   others.largest = {{evil, 9, 1, endless, 1, 1e300, model::Relation::stranger}};
   for (const model::Fact& fact : model::to_facts(others)) run.edit().facts.push_back(fact);
+  add_device(run, {evil, evil, 1, 1e300, true}, 1000, INT64_MAX);
+  add_device(run, {endless, endless, UINT64_MAX, 1, false}, -1, -1);
   auto stack = run.stack({"libevil\x1b.so:" + endless, evil, "\xed\xa0\x80\xf5\x90\x80\x80"});
   for (int i = 0; i < 30; ++i) run.add_sample(thread, stack, i, 10 * kNsPerMs);
   run.add_wait(thread, stack, 100 * kNsPerMs, 500 * kNsPerMs);

@@ -27,7 +27,7 @@ TOKEN = {"Authorization": "Bearer your-secret-key"}
 GRPC = {"grpc_async": ("lab.Table/Lookup", '{"key": 7}'),
         "grpc_work": ("lab.Greeter/SayHello", '{"name": "you"}'),
         "kv": ("lab.KeyValue/Get", '{"keys": ["key1"]}')}
-ALL = ["media", "replica", *GRPC]
+ALL = ["media", "replica", "infer", *GRPC]
 
 
 class Skip(Exception):
@@ -106,6 +106,12 @@ def use(build, server, port):
         expect(status == 200 and json.loads(text)["usage"]["completion_tokens"] == 3, text)
     elif server == "replica":
         put(port, 10)
+    elif server == "infer":
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        for _ in range(10):
+            connection.request("GET", "/")
+            answer = connection.getresponse()
+            expect(answer.status == 200 and answer.read() == b"done\n", f"infer: {answer.status}")
     else:
         method, message = GRPC[server]
         done = subprocess.run(

@@ -98,7 +98,8 @@ double in_flight_of(const Vitals& v, const std::vector<PoolDemand>& pools, bool&
 
 void add_cpus(const Vitals& v, Demands& d) {
   double own = v.cpus_used.value_or(0), host = v.host_cpus.value_or(0);
-  d.own_cpu_s = own / d.units_per_s;
+  // What only spins for a device needs no CPU.
+  d.own_cpu_s = own * (1 - v.accelerator_cpu.value_or(0)) / d.units_per_s;
   d.kernel_share = v.kernel_cpu.value_or(0);
   d.cpus = v.usable_cpus.value_or(host);
   bool apart = v.bound.value_or(0) > 0 || host <= 0;  // it has CPUs of its own
@@ -114,6 +115,18 @@ void add_cpus(const Vitals& v, Demands& d) {
 Resource make(ResourceKind kind, std::string name, double servers, double demand_s, double busy,
               double waiting) {
   return {kind, std::move(name), servers, demand_s, busy, waiting, false};
+}
+
+// A device does one piece of work after the other; how many threads wait for it, asleep or spinning.
+void add_devices(const Measured& run, const Vitals& v, Demands& d) {
+  double waiting = v.cpus_used.value_or(0) * v.accelerator_cpu.value_or(0);
+  for (const PoolDemand& pool : d.pools)
+    waiting += pool.blocked_s[static_cast<size_t>(BlockKind::accelerator)] * d.units_per_s;
+  for (const AcceleratorUse& device : run.accelerators) {
+    if (!device.about.used_by_target || !device.busy) continue;
+    d.resources.push_back(make(ResourceKind::accelerator, device.name(), 1,
+                               *device.busy / d.units_per_s, *device.busy, waiting));
+  }
 }
 
 void add_queues(const Demands& d, std::vector<Resource>& all) {
@@ -132,9 +145,13 @@ void add_queues(const Demands& d, std::vector<Resource>& all) {
     all.push_back(make(ResourceKind::lock, lock.name, 1, lock.held_s,
                        std::min(1.0, lock.held_s * d.units_per_s), lock.waiters));
   }
-  std::stable_sort(all.begin(), all.end(), [](const Resource& a, const Resource& b) {
-    return a.busy_share > b.busy_share;
-  });
+  // Threads that wait for a full device are as busy as it is, or more.
+  auto rank = [](const Resource& one) {
+    bool full = one.kind == ResourceKind::accelerator && one.busy_share >= kNearlyAll;
+    return std::pair(full, one.busy_share);
+  };
+  std::stable_sort(all.begin(), all.end(),
+                   [&](const Resource& a, const Resource& b) { return rank(a) > rank(b); });
   if (all.empty() || all[0].busy_share < kNearlyAll) return;
   // A thread that sleeps most of its time may do so beside the work.
   const PoolDemand* pool = nullptr;
@@ -156,7 +173,10 @@ void add_delays(const Demands& d, std::vector<Resource>& all) {
     }
   }
   std::vector<Resource> delays;
+  bool device_known = std::ranges::any_of(
+      all, [](const Resource& one) { return one.kind == ResourceKind::accelerator; });
   for (const ResourceKindRow& row : kResourceKindRows) {
+    if (row.kind == ResourceKind::accelerator && device_known) continue;
     double each_s = demand_s[static_cast<size_t>(row.kind)], many = each_s * d.units_per_s;
     if (many >= kLeastDelay)
       delays.push_back(make(row.kind, std::string(row.name), 0, each_s, many, many));
@@ -194,6 +214,7 @@ Demands demands_of(const Measured& run, const Vitals& v) {
     d.locks.push_back({lock.name, lock.busy_share, lock.waited_share / d.units_per_s,
                        seconds(lock.total_ns) / units, lock.waited_share * lock.mean_waiters});
   }
+  add_devices(run, v, d);
   add_queues(d, d.resources);
   add_delays(d, d.resources);
   return d;

@@ -19,6 +19,7 @@ enum class ResourceKind : uint8_t {
   downstream,  // another server's answer, or any event that is waited for while work is open
   network,     // room in send buffers
   timer,
+  accelerator,
   other,
 };
 inline constexpr int kResourceKinds = static_cast<int>(ResourceKind::other) + 1;
@@ -37,6 +38,7 @@ inline constexpr std::array<ResourceKindRow, kResourceKinds> kResourceKindRows{{
     {ResourceKind::downstream, "downstream", "answers of others"},
     {ResourceKind::network, "network", "send buffers"},
     {ResourceKind::timer, "timer", "sleeps"},
+    {ResourceKind::accelerator, "accelerator", "accelerators"},
     {ResourceKind::other, "other", "other waits"},
 }};
 static_assert(is_complete(kResourceKindRows, kResourceKinds));
@@ -61,6 +63,8 @@ constexpr std::optional<ResourceKind> resource_of(BlockKind kind) {
       return ResourceKind::disk;
     case BlockKind::timer:
       return ResourceKind::timer;
+    case BlockKind::accelerator:
+      return ResourceKind::accelerator;
     case BlockKind::page_fault:
     case BlockKind::child:
     case BlockKind::other:

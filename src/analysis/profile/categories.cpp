@@ -32,7 +32,10 @@ Categories::Categories(const RuleSet& rules, NameSets& sets) {
   for (const CategoryRule& rule : rules.categories) {
     size_t at = breakdown(rule.breakdown);
     CategoryIndex index = add({rule.breakdown, rule.id, rule.name, rule.role, rule.suspect});
-    breakdowns_[at].candidates.push_back({index, sets.add(rule.names), sets.add(rule.under)});
+    bool of_all =
+        rule.names.functions.empty() && rule.names.modules == std::vector<std::string>{"*"};
+    breakdowns_[at].candidates.push_back(
+        {index, sets.add(rule.names), sets.add(rule.under), of_all});
   }
 }
 
@@ -70,6 +73,7 @@ void Categories::place(const CallTree& tree, const StackFeatures& features,
   owner_.assign(breakdowns_.size(), std::vector<CategoryIndex>(tree.paths().size()));
   for (size_t b = 0; b < breakdowns_.size(); ++b) place_one(b, tree, features);
   for (const Candidate& candidate : breakdowns_[0].candidates) {
+    if (candidate.of_all) continue;
     for (FunctionIndex f = 0; f < tree.functions().size(); ++f) {
       if (features.function_has(f, candidate.names)) unclassified_[f] = application_[f] = 0;
     }

@@ -53,6 +53,7 @@ class Categories {
     CategoryIndex category;
     SetIndex names;
     SetIndex under;
+    bool of_all = false;  // any function below `under`: says nothing of the function itself
   };
   struct Breakdown {
     std::string name;

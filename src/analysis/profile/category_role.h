@@ -10,8 +10,17 @@
 
 namespace assay::analysis {
 
-enum class CategoryRole : uint8_t { none, allocator, spin, network, collector, application, lock };
-inline constexpr size_t kCategoryRoles = static_cast<size_t>(CategoryRole::lock) + 1;
+enum class CategoryRole : uint8_t {
+  none,
+  allocator,
+  spin,
+  network,
+  collector,
+  application,
+  lock,
+  accelerator,  // waiting for a device, on the CPU
+};
+inline constexpr size_t kCategoryRoles = static_cast<size_t>(CategoryRole::accelerator) + 1;
 
 struct CategoryRoleRow {
   CategoryRole kind;
@@ -26,6 +35,7 @@ inline constexpr std::array<CategoryRoleRow, kCategoryRoles> kCategoryRoleRows{{
     {CategoryRole::collector, "collector"},
     {CategoryRole::application, "application"},
     {CategoryRole::lock, "lock"},
+    {CategoryRole::accelerator, "accelerator"},
 }};
 static_assert(is_complete(kCategoryRoleRows, kCategoryRoles));
 

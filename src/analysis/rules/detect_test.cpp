@@ -59,6 +59,12 @@ const std::map<std::string, Setup> kSetups{
      [](FakeServer& s) {
        s.thread("p", "p", {runs({"main"}, 1), waits({"main", "k:sk_wait_data"}, 40)});
      }},
+    {"accelerator-spinning",
+     [](FakeServer& s) {
+       s.thread("g", "g",
+                {runs({"main", "infer", "libcuda.so.1:cuStreamSynchronize"}, 9),
+                 waits(kTakeWork, 1)});
+     }},
     {"one-connection",
      [](FakeServer& s) {
        s.level(SeriesScope::socket, "connections", 1, "port 80 inbound");

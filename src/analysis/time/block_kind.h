@@ -26,10 +26,11 @@ enum class BlockKind : uint8_t {
   poll,   // epoll, poll, select, io_uring: any of several events
   page_fault,
   pipe,
-  child,    // another process's end
-  other,    // known, but none of these
-  unknown,  // no evidence
-  wakeup,   // nothing any more: woken, and not yet on a run queue
+  child,        // another process's end
+  accelerator,  // a GPU or another device that computes
+  other,        // known, but none of these
+  unknown,      // no evidence
+  wakeup,       // nothing any more: woken, and not yet on a run queue
 };
 inline constexpr int kBlockKindCount = static_cast<int>(BlockKind::wakeup) + 1;
 

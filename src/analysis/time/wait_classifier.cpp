@@ -7,15 +7,20 @@ namespace assay::analysis {
 WaitClassifier::WaitClassifier(const CallTree& tree) : tree_(tree), by_stack_(tree.stack_count()) {}
 
 StackEvidence WaitClassifier::compute(model::StackId stack) const {
-  constexpr size_t kUserFrames = 16;
+  constexpr size_t kUserFrames = 16, kDriverFrames = 40;
   std::vector<std::string_view> kernel, user;
+  std::vector<CodePlace> places;
   for (PathIndex path = tree_.path_of(stack); path != 0; path = tree_.paths()[path].parent) {
     const Function& function = tree_.functions()[tree_.paths()[path].function];
     if (function.kind == CodeKind::kernel) kernel.push_back(function.name);
-    if (function.kind == CodeKind::user) user.push_back(function.name);
-    if (user.size() == kUserFrames) break;
+    if (function.kind != CodeKind::user) continue;
+    if (user.size() < kUserFrames) user.push_back(function.name);
+    places.push_back({function.name, function.module});
+    if (places.size() == kDriverFrames) break;
   }
-  return evidence_of(kernel, user);
+  StackEvidence evidence = evidence_of(kernel, user);
+  add_accelerator_evidence(places, evidence);
+  return evidence;
 }
 
 const StackEvidence& WaitClassifier::evidence(model::StackId stack) const {

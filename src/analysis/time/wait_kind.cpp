@@ -143,6 +143,28 @@ StackEvidence evidence_of(std::span<const std::string_view> kernel_functions,
   return evidence;
 }
 
+bool is_accelerator_call(std::string_view user_function) {
+  return row_of_name(user_function, accelerator_calls()) != nullptr;
+}
+
+// A driver's library has many frames of its own, most without names, and sleeps in libc.
+void add_accelerator_evidence(std::span<const CodePlace> user, StackEvidence& evidence) {
+  auto is_libc = [](std::string_view module) {
+    return module.starts_with("libc.so") || module.starts_with("libc-") ||
+           module.starts_with("libpthread") || module.starts_with("[vdso]") ||
+           module.starts_with("ld-") || module.starts_with("libstdc++");
+  };
+  size_t at = 0;
+  while (at < user.size() && is_libc(user[at].module)) ++at;
+  bool vendors = at < user.size() && is_accelerator_module(user[at].module);
+  for (const CodePlace& place : user) {
+    evidence.accelerator_call |= is_accelerator_call(place.function);
+    // A thread that the library made for itself ends in libc, and is no wait of the program's.
+    bool programs = !is_libc(place.module) && !is_accelerator_module(place.module);
+    evidence.accelerator_code |= vendors && programs;
+  }
+}
+
 const MeaningRow* meaning_of(std::string_view user_function) {
   return row_of_name(user_function, meaning_rows());
 }
@@ -150,6 +172,10 @@ const MeaningRow* meaning_of(std::string_view user_function) {
 BlockKind classify(const StackEvidence& stack, uint16_t syscall, model::FdKind fd_kind) {
   bool fault = stack.kernel == BlockKind::page_fault;
   if (stack.meaning != BlockKind::unknown && !fault) return stack.meaning;
+  // The vendor's own locks are locks, unless it is a wait for the device that takes them.
+  bool locks = stack.accelerator_code && stack.user == BlockKind::lock;
+  if (!fault && (stack.accelerator_call || (stack.accelerator_code && !locks)))
+    return BlockKind::accelerator;
   if (stack.kernel != BlockKind::unknown) return told_apart(stack.kernel, stack.user);
   if (syscall != model::kNoSyscall) {
     BlockKind kind = kind_of_syscall(syscall, fd_kind);

@@ -20,16 +20,24 @@ namespace assay::analysis {
 
 // What a stack alone says. `unknown` where it says nothing.
 struct StackEvidence {
-  BlockKind kernel = BlockKind::unknown;  // from kernel functions
-  BlockKind user = BlockKind::unknown;    // from user functions: also tells futexes apart
+  BlockKind kernel = BlockKind::unknown;   // from kernel functions
+  BlockKind user = BlockKind::unknown;     // from user functions: also tells futexes apart
   BlockKind meaning = BlockKind::unknown;  // from a program's own lock or flush: beats the others
+  bool accelerator_call = false;           // a call that waits for a device is on the stack
+  bool accelerator_code = false;           // a vendor's library waits, and the program called it
   bool semaphore = false;                  // of the user's: it may be used as a lock
-  bool any = false;                       // there is a stack at all
+  bool any = false;                        // there is a stack at all
 };
 
 // Function names leaf first; the kernel's part and the user's part of one stack.
 StackEvidence evidence_of(std::span<const std::string_view> kernel_functions,
                           std::span<const std::string_view> user_functions);
+
+// Of the user's part of a stack, leaf first: who waits for a device.
+struct CodePlace {
+  std::string_view function, module;
+};
+void add_accelerator_evidence(std::span<const CodePlace> user, StackEvidence& evidence);
 
 BlockKind classify(const StackEvidence& stack, uint16_t syscall, model::FdKind fd_kind);
 
@@ -62,6 +70,10 @@ std::span<const MeaningRow> meaning_rows();
 const MeaningRow* meaning_of(std::string_view user_function);  // null: it is not listed
 // Frames from the leaf on in which such a function is looked for.
 inline constexpr size_t kMeaningFrames = 10;
+// Calls of vendors' libraries that end when a device is done, and those libraries by file name.
+std::span<const NameRow> accelerator_calls();
+bool is_accelerator_call(std::string_view user_function);
+bool is_accelerator_module(std::string_view module);
 bool is_page_fault_handler(std::string_view kernel_function);
 bool is_semaphore_wait(std::string_view user_function);
 

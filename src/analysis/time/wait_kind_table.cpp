@@ -105,6 +105,13 @@ constexpr NameRow kKernelRows[]{
     {"fcntl_setlk", lock, Match::prefix},
     {"rwsem_down_", lock, Match::prefix},
     {"mutex_lock", lock, Match::prefix},
+    {"dma_fence_", accelerator, Match::prefix},
+    {"drm_syncobj_", accelerator, Match::prefix},
+    {"kfd_wait_on_events", accelerator},
+    {"amdgpu_", accelerator, Match::prefix},
+    {"i915_request_wait", accelerator, Match::prefix},
+    {"xe_wait_user_fence_ioctl", accelerator},
+    {"os_acquire_semaphore", accelerator},  // NVIDIA's module
     {"n_tty_read", other},
     {"n_tty_write", other},
     {"do_sigtimedwait", other},
@@ -124,7 +131,8 @@ constexpr std::string_view kPageFaultHandlers[]{
 // Locks and flushes that programs build themselves, out of semaphores, latches and sleeps.
 constexpr MeaningRow kMeaningRows[]{
     {{"take_gil", lock}},  // CPython
-    // PostgreSQL: locks on rows and tables, on its shared memory, its spinlocks; flushes of the log.
+    // PostgreSQL: locks on rows and tables, on its shared memory, its spinlocks; flushes of the
+    // log.
     {{"ProcSleep", lock}, LockIdentity::function},
     {{"LWLockAcquire", lock, Match::prefix}, LockIdentity::function},
     {{"LWLockWaitForVar", lock}, LockIdentity::function},
@@ -144,6 +152,49 @@ constexpr MeaningRow kMeaningRows[]{
     {{"ObjectMonitor::wait", condition}},
     {{"gvl_acquire", lock, Match::prefix}},
     {{"thread_sched_wait_running_turn", lock}},
+};
+
+// Calls that end when the device is done: exported, so that they have a name in every library.
+// Those of rules/categories/accelerators.toml are the same; a test holds it.
+constexpr NameRow kAcceleratorCalls[]{
+    // NVIDIA: the driver's library and the runtime's.
+    {"cuStreamSynchronize", accelerator, Match::prefix},
+    {"cuCtxSynchronize", accelerator, Match::prefix},
+    {"cuEventSynchronize", accelerator, Match::prefix},
+    {"cuMemcpyDtoH", accelerator, Match::prefix},
+    {"cudaStreamSynchronize", accelerator, Match::prefix},
+    {"cudaDeviceSynchronize", accelerator},
+    {"cudaThreadSynchronize", accelerator},
+    {"cudaEventSynchronize", accelerator, Match::prefix},
+    // AMD
+    {"hipStreamSynchronize", accelerator, Match::prefix},
+    {"hipDeviceSynchronize", accelerator},
+    {"hipEventSynchronize", accelerator},
+    {"hipMemcpyDtoH", accelerator, Match::prefix},
+    {"hsa_signal_wait_", accelerator, Match::prefix},
+    {"hsa_amd_signal_wait_", accelerator, Match::prefix},
+    {"hsaKmtWaitOnEvent", accelerator, Match::prefix},
+    {"hsaKmtWaitOnMultipleEvents", accelerator, Match::prefix},
+    // Intel
+    {"zeFenceHostSynchronize", accelerator},
+    {"zeEventHostSynchronize", accelerator},
+    {"zeCommandQueueSynchronize", accelerator},
+    {"zeCommandListHostSynchronize", accelerator},
+    // All
+    {"clFinish", accelerator},
+    {"clWaitForEvents", accelerator},
+    {"vkQueueWaitIdle", accelerator},
+    {"vkDeviceWaitIdle", accelerator},
+    {"vkWaitForFences", accelerator},
+    {"vkWaitSemaphores", accelerator, Match::prefix},
+};
+
+// Libraries of drivers, by the beginning of their file's name.
+constexpr std::string_view kAcceleratorModules[]{
+    "libcuda.so",       "libcuda.",        "libcudart.so",        "libcudart-",
+    "libnvidia-",       "libamdhip64.so",  "libhsa-runtime64.so", "libhsakmt.so",
+    "libdrm_amdgpu.so", "libze_loader.so", "libze_intel_gpu.so",  "libigdrcl.so",
+    "libOpenCL.so",     "libtt_",
 };
 
 // Beneath a futex these tell its use; without kernel evidence they tell the kind by themselves.
@@ -301,6 +352,15 @@ std::span<const NameRow> user_rows() {
 }
 std::span<const MeaningRow> meaning_rows() {
   return kMeaningRows;
+}
+std::span<const NameRow> accelerator_calls() {
+  return kAcceleratorCalls;
+}
+bool is_accelerator_module(std::string_view module) {
+  for (std::string_view begin : kAcceleratorModules) {
+    if (module.starts_with(begin)) return true;
+  }
+  return false;
 }
 std::span<const SyscallRow> syscall_rows() {
   return kSyscallRows;

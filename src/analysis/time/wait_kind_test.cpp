@@ -111,6 +111,45 @@ TEST(WaitKind, FutexIsToldApartByItsCaller) {
             BlockKind::lock);
 }
 
+using Places = std::vector<CodePlace>;
+BlockKind kind_with(const Places& user, Names names = {}) {
+  StackEvidence evidence = evidence_of(Names{"schedule", "do_sys_poll"}, names);
+  add_accelerator_evidence(user, evidence);
+  return classify(evidence, SYS_poll, FdKind::none);
+}
+
+TEST(WaitKind, EveryCallThatWaitsForADeviceIsReached) {
+  for (const NameRow& row : accelerator_calls()) {
+    std::string name = example(row);
+    EXPECT_EQ(kind_with(Places{{"poll", "libc.so.6"}, {name, "libany.so"}, {"main", "server"}}),
+              BlockKind::accelerator)
+        << name;
+  }
+}
+
+TEST(WaitKind, ADriverThatTheProgramCalledWaitsForItsDevice) {
+  Places called{{"poll", "libc.so.6"}, {"0x1", "libcuda.so.550.54"}, {"main", "server"}};
+  EXPECT_EQ(kind_with(called), BlockKind::accelerator);
+  // Its own thread, and a library above which the driver is only a caller.
+  Places own{{"poll", "libc.so.6"}, {"0x1", "libcuda.so.550.54"}, {"start_thread", "libc.so.6"}};
+  EXPECT_EQ(kind_with(own), BlockKind::poll);
+  Places callback{{"poll", "libc.so.6"}, {"on_done", "server"}, {"0x1", "libcuda.so.1"}};
+  EXPECT_EQ(kind_with(callback), BlockKind::poll);
+}
+
+TEST(WaitKind, ADriversLockIsALockUnlessItWaitsForTheDevice) {
+  Places launch{{"__lll_lock_wait", "libc.so.6"},
+                {"0x1", "libcuda.so.1"},
+                {"cuLaunchKernel", "libcuda.so.1"},
+                {"main", "server"}};
+  StackEvidence evidence = evidence_of(Names{"do_futex"}, Names{"__lll_lock_wait"});
+  add_accelerator_evidence(launch, evidence);
+  EXPECT_EQ(classify(evidence, SYS_futex, FdKind::none), BlockKind::lock);
+  launch[2].function = "cuStreamSynchronize";
+  add_accelerator_evidence(launch, evidence);
+  EXPECT_EQ(classify(evidence, SYS_futex, FdKind::none), BlockKind::accelerator);
+}
+
 TEST(WaitKind, KernelFramesOutrankTheDescriptor) {
   StackEvidence send = evidence_of(Names{"schedule", "sk_stream_wait_memory", "tcp_sendmsg"}, {});
   EXPECT_EQ(classify(send, SYS_write, FdKind::none), BlockKind::network_send);

@@ -118,6 +118,11 @@ Gain gain_of_waiting(const Vitals& v, const Diagnosis& f) {
                  amdahl(f.share.share));
 }
 
+// What leaves the device's work as it is cannot make it answer more than it does when it never rests.
+Gain gain_beside_a_device(const Vitals& v) {
+  return at_most(1 / std::max(0.01, *v.accelerator_busy), "; the device is the limit", 0);
+}
+
 Gain gain_of(const Vitals& v, VerdictKind verdict, const Diagnosis& f) {
   if (f.cause == Cause::memory)
     return {std::nullopt, "unknown: memory use does not bound throughput", std::nullopt, 0};
@@ -126,6 +131,9 @@ Gain gain_of(const Vitals& v, VerdictKind verdict, const Diagnosis& f) {
     return {std::nullopt, "unknown while the verdict is withheld", std::nullopt, 0};
   if (verdict == VerdictKind::scheduler && f.explains == verdict) return gain_of_cpus(v);
   if (f.of == ShareOf::nothing) return {std::nullopt, "cannot be computed from this run", std::nullopt, 0};
+  if (f.wait == BlockKind::accelerator)
+    return unbounded("how much less the device could do is not known", amdahl(f.share.share));
+  if (verdict == VerdictKind::accelerator && v.accelerator_busy) return gain_beside_a_device(v);
   if (verdict == VerdictKind::concurrency_limited) return gain_of_shorter_answers(v, f);
   switch (describe(verdict).limit) {
     case Limit::none:

@@ -82,6 +82,8 @@ void add_prediction(const GainBasis& basis, const ServerModel& model, const Diag
                     Gain& gain) {
   bool about_time = f.cause != Cause::memory && !f.withholds;
   if (!about_time || basis.verdict == VerdictKind::withheld || !hangs_on_the_server(basis)) return;
+  // The network of queues does not know the device.
+  if (basis.verdict == VerdictKind::accelerator || f.wait == BlockKind::accelerator) return;
   if (basis.vitals.open_loop.value_or(0) > 0) return;  // the rate is the client's choice
   auto likely = predicted(basis, model, f, Outlook::likely),
        least = predicted(basis, model, f, Outlook::least),

@@ -6,6 +6,7 @@
 // Pure. docs/verdict.md explains the rules and what was calibrated.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,13 @@ Verdict decide(const Basis& basis, const std::vector<Diagnosis>& findings);
 
 // The rules alone, in order: every claim that holds.
 std::vector<Claim> claims(const Basis& basis);
+
+// The rules about accelerators (accelerator_rule.cpp): one that is full or that threads spin for,
+// and one that threads sleep for. Then what is said of CPUs and load that such a device explains is
+// no claim of its own.
+std::optional<Claim> full_accelerator(const Basis& basis);
+std::optional<Claim> awaited_accelerator(const Basis& basis);
+void drop_what_devices_explain(const Vitals& vitals, std::vector<Claim>& found);
 
 struct Withheld {
   std::string why;

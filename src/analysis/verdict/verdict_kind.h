@@ -24,6 +24,7 @@ enum class VerdictKind : uint8_t {
   timer,
   scheduler,
   throttled,
+  accelerator,
   concurrency_limited,
   underloaded,
   mixed,

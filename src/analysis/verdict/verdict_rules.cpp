@@ -482,13 +482,14 @@ MaybeClaim mixed(const Basis& basis) {
 
 std::vector<Claim> claims(const Basis& basis) {
   using Rule = MaybeClaim (*)(const Basis&);
-  static constexpr Rule kRules[]{throttled, cpu,        serial_stage,   lock,
-                                 disk,      network,    downstream,     timer,
-                                 scheduler, shared_cpu, not_enough_load};
+  static constexpr Rule kRules[]{throttled, full_accelerator,    cpu,       serial_stage, lock,
+                                 disk,      awaited_accelerator, network,   downstream,   timer,
+                                 scheduler, shared_cpu,          not_enough_load};
   std::vector<Claim> found;
   for (Rule rule : kRules) {
     if (auto claim = rule(basis)) found.push_back(std::move(*claim));
   }
+  drop_what_devices_explain(basis.vitals, found);
   if (found.empty()) found.push_back(*mixed(basis));
   return found;
 }

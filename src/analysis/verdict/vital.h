@@ -57,6 +57,7 @@ std::string_view vital_unit_id(VitalUnit unit);
   VITAL(poll, share, "{} of busy time is spent waiting for any of several events")                  \
   VITAL(fault, share, "{} of busy time is spent waiting for page faults")                           \
   VITAL(pipe, share, "{} of busy time is spent waiting for pipes")                                  \
+  VITAL(accelerator, share, "{} of busy time is spent asleep until an accelerator is done")         \
   VITAL(other_waits, share, "{} of busy time is spent in other waits")                              \
   /* Of `condition` and `futex`: what the thread that ended the wait was itself waiting for. */     \
   VITAL(handoff_receive, share, "{} of busy time is spent waiting for threads that wait for data")  \
@@ -67,6 +68,7 @@ std::string_view vital_unit_id(VitalUnit unit);
   /* CPU time by the roles of categories. */                                                        \
   VITAL(allocator_cpu, share, "{} of CPU time goes into allocating and freeing memory")             \
   VITAL(spin_cpu, share, "{} of CPU time is spent spinning")                                        \
+  VITAL(accelerator_cpu, share, "{} of CPU time is spent spinning until an accelerator is done")    \
   VITAL(network_cpu, share, "{} of CPU time is the kernel's network stack")                         \
   VITAL(collector_cpu, share, "{} of CPU time is garbage collection")                               \
   VITAL(kernel_cpu, share, "{} of CPU time is spent in the kernel")                                 \
@@ -80,6 +82,8 @@ std::string_view vital_unit_id(VitalUnit unit);
   VITAL(throttled_periods, share, "the CPU quota was used up in {} of its periods")                 \
   VITAL(throttled_wall, share, "the CPU quota stopped the target {} of the time")                   \
   VITAL(bound, flag, "affinity, cpuset or quota allow less than the host has")                        \
+  /* Accelerators. */                                                                               \
+  VITAL(accelerator_busy, share, "the busiest accelerator of the target computes {} of the time")   \
   /* Storage and sockets. */                                                                        \
   VITAL(psi_io, share, "some task of the host waited for storage {} of the time")                   \
   VITAL(disk_bytes_per_s, per_second, "the target reads and writes {} bytes of storage a second")   \

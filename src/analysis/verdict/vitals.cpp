@@ -177,6 +177,8 @@ void add_machine(const Measured& run, const SeriesSums& sums, Vitals& v) {
   v.stranger_cpus = run.others.cpus_of(model::Relation::stranger);
   if (auto psi = sums.rate(SeriesScope::host, "psi_io_some")) v.psi_io = *psi / 1e9;
   v.hitm = sums.mean(SeriesScope::host, "hitm_share");
+  if (const AcceleratorUse* busiest = busiest_accelerator(run.accelerators))
+    v.accelerator_busy = busiest->busy;
 }
 
 // Each kind of wait adds to the number that it names.
@@ -220,6 +222,7 @@ void add_roles(const Measured& run, Vitals& v) {
   if (run.on_cpu.samples == 0) return;
   v.allocator_cpu = role[static_cast<size_t>(CategoryRole::allocator)];
   v.spin_cpu = role[static_cast<size_t>(CategoryRole::spin)];
+  v.accelerator_cpu = role[static_cast<size_t>(CategoryRole::accelerator)];
   v.network_cpu = role[static_cast<size_t>(CategoryRole::network)];
   v.collector_cpu = role[static_cast<size_t>(CategoryRole::collector)];
   v.lock_cpu = role[static_cast<size_t>(CategoryRole::lock)];

@@ -159,9 +159,11 @@ std::vector<Withheld> reasons_to_withhold(const Basis& basis,
                        "record with a lower rate, for example --freq 49"});
   }
   bool ran = v.utilisation.value_or(0) >= kIdleBelow;
-  if (ran && q.on_cpu.unresolved > kUnresolved) {
+  // Drivers have no names inside; what spins there is known by the call that it is in.
+  double unresolved = q.on_cpu.unresolved - v.accelerator_cpu.value_or(0);
+  if (ran && unresolved > kUnresolved) {
     reasons.push_back({fmt::format("{} of the CPU time is in functions without names",
-                                   format_percent(q.on_cpu.unresolved)),
+                                   format_percent(unresolved)),
                        "install debug symbols, or build with -g and without stripping"});
   }
   if (ran && describe(kind).rests_on_samples) {

@@ -10,6 +10,7 @@
 #include "capture/counters/machine_counters.h"
 #include "capture/counters/other_processes.h"
 #include "capture/counters/task_counters.h"
+#include "capture/devices/accelerator_counters.h"
 
 namespace assay::capture {
 namespace {
@@ -63,6 +64,10 @@ void CounterPoller::add_groups() {
                                                              book_.sink(), clock,
                                                              options_.unix_source, options_.self}),
       second * kOthersEvery, 20);
+  if (!options_.devices.program.empty())
+    add(std::make_unique<AcceleratorCounters>(AcceleratorCounters::Parts{
+            sockets_of, book_, clock, options_.devices, options_.devices_always}),
+        second / 2, 2);
   add(std::make_unique<MigrationCounters>(proc_, book_, clock), second * 5, 2);
   if (options_.hardware != nullptr)
     add(std::make_unique<HardwareCounters>(*options_.hardware, book_, clock), second, 10);

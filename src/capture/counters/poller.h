@@ -21,6 +21,7 @@
 #include "capture/counters/counter_group.h"
 #include "capture/counters/other_processes.h"
 #include "capture/counters/socket_counters.h"
+#include "capture/devices/device_reader.h"
 #include "os/events/counter_kernel.h"
 #include "os/machine/cgroup.h"
 #include "os/process/procfs.h"
@@ -39,6 +40,8 @@ struct CounterOptions {
   UnixSource unix_source;                      // empty: the kernel's
   pid_t self = ::getpid();                     // Assay's own process
   os::CounterKernel* hardware = nullptr;       // null: hardware counters are not read
+  DeviceReader::Options devices;               // without a program accelerators are not read
+  bool devices_always = false;                 // tests only: also where the target has none open
 };
 
 class CounterPoller {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "model/device/accelerator.h"
 #include "os/machine/inet_diag.h"
 #include "os/text_fields.h"
 
@@ -49,8 +50,10 @@ void SocketOwners::forget_the_gone(const LiveTasks& tasks) {
 void SocketOwners::collect() {
   owned_.clear();
   pipes_.clear();
+  accelerators_.clear();
   for (const auto& [id, channels] : channels_) {
     owned_.insert(channels.sockets.begin(), channels.sockets.end());
+    accelerators_.insert(channels.accelerators.begin(), channels.accelerators.end());
     for (const auto& [inode, ends] : channels.pipes) {
       pipes_[inode].reads |= ends.reads;
       pipes_[inode].writes |= ends.writes;
@@ -77,6 +80,8 @@ Channels read_channels(const os::ProcFs& proc, pid_t pid, size_t most_files) {
     if (!link) continue;
     if (auto inode = os::socket_inode(*link)) {
       channels.sockets.push_back(*inode);
+    } else if (auto device = model::accelerator_device(*link)) {
+      channels.accelerators.emplace(*device);
     } else if (auto pipe = pipe_inode(*link)) {
       // The kernel gives the link the rights that the file was opened with.
       struct stat about {};

@@ -1,13 +1,16 @@
-// SocketOwners: which sockets and ends of pipes belong to the target, found by its open files.
+// SocketOwners: which sockets, ends of pipes and accelerators belong to the target, found by its
+// open files.
 //
-// In: live processes; out: sets of inodes. It is a separate group because reading the links of ten
-// thousand open files takes 50 ms: it is due about once a second, less often where it is expensive.
-// Processes that are new are read at once by note_new(). Between scans new connections are known by
-// their port. Threads: one. Failures: files that may not be read leave the set empty, and refused()
-// is true.
+// In: live processes; out: sets of inodes, and names of devices. It is a separate group because
+// reading the links of ten thousand open files takes 50 ms: it is due about once a second, less
+// often where it is expensive. Processes that are new are read at once by note_new(). Between scans
+// new connections are known by their port. Threads: one. Failures: files that may not be read leave
+// the set empty, and refused() is true.
 #pragma once
 
 #include <cstdint>
+#include <set>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -26,6 +29,7 @@ struct PipeEnds {
 struct Channels {
   std::vector<uint64_t> sockets;
   std::unordered_map<uint64_t, PipeEnds> pipes;  // by inode
+  std::set<std::string> accelerators;            // "nvidia0"
   bool refused = false;                          // its files may not be read
 };
 Channels read_channels(const os::ProcFs& proc, pid_t pid, size_t most_files);
@@ -42,6 +46,7 @@ class SocketOwners : public CounterGroup {
     auto found = pipes_.find(pipe);
     return found == pipes_.end() ? PipeEnds{} : found->second;
   }
+  const std::set<std::string>& accelerators() const { return accelerators_; }
   bool refused() const { return refused_; }  // some process's files may not be read
 
  private:
@@ -55,6 +60,7 @@ class SocketOwners : public CounterGroup {
   std::unordered_map<model::ProcessId, Channels> channels_;
   std::unordered_set<uint64_t> owned_;
   std::unordered_map<uint64_t, PipeEnds> pipes_;
+  std::set<std::string> accelerators_;
 };
 
 }  // namespace assay::capture

@@ -61,6 +61,20 @@ Result<void> drop_capabilities() {
   return {};
 }
 
+Result<void> become_nobody_for_good(uint64_t open_files) {
+  empty_bounding_set();  // while there is still the right to
+  if (auto done = become_nobody(); !done) return done;
+  if (auto done = drop_capabilities(); !done) return done;
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  for (auto [resource, most] :
+       {std::pair(RLIMIT_CORE, uint64_t{0}), std::pair(RLIMIT_FSIZE, uint64_t{0}),
+        std::pair(RLIMIT_NOFILE, open_files)}) {
+    if (auto done = set_limit(resource, most); !done) return done;
+  }
+  return {};
+}
+
 Result<void> confine(const ConfineRules& rules) {
   empty_bounding_set();  // while there is still the right to
   if (auto done = become_nobody(); !done) return done;

@@ -29,4 +29,9 @@ Result<void> confine(const ConfineRules& rules);
 // but root without capabilities has no more rights over other users' files than any user.
 Result<void> drop_capabilities();
 
+// For a process that loads a library of somebody else's, whose system calls are not known: `nobody`
+// where it was root, no capability, no way to gain one, no core, no file made longer; it ends with
+// the thread that started it.
+Result<void> become_nobody_for_good(uint64_t open_files);
+
 }  // namespace assay::os

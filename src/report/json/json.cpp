@@ -274,6 +274,25 @@ Json other_users(const analysis::Report& report) {
   return list;
 }
 
+Json accelerators(const analysis::Report& report) {
+  Json list = Json::array();
+  for (const analysis::AcceleratorUse& one : report.accelerators) {
+    Json json{{"device", one.about.device},
+              {"name", one.about.name},
+              {"used_by_target", one.about.used_by_target},
+              {"figures", analysis::figures_of(one)}};
+    json["busy_share"] = or_null(one.busy);
+    json["memory_bytes"] = or_null(one.memory_bytes);
+    json["memory_total_bytes"] = or_null(one.about.memory_bytes);
+    json["power_w"] = or_null(one.power_w);
+    json["power_limit_w"] = or_null(one.about.power_limit_w);
+    json["throttled_share"] = or_null(one.throttled);
+    json["temperature_c"] = or_null(one.temperature_c);
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
 Json json_of(const analysis::Report& report) {
   Json json;
   json["schema_version"] = kSchemaVersion;
@@ -288,6 +307,7 @@ Json json_of(const analysis::Report& report) {
   json["processes"] = processes(report);
   json["threads"] = threads(report);
   json["other_users"] = other_users(report);
+  json["accelerators"] = accelerators(report);
   json["resources"] = json_resources(report);
   json["findings"] = json_findings(report);
   json["not_bottlenecks"] = json_not_bottlenecks(report);

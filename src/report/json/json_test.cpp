@@ -50,6 +50,10 @@ TEST(Json, CarriesTheReport) {
   EXPECT_EQ(report["facts"]["host"]["kernel"], "6.18.1");
   EXPECT_EQ(report["hot_paths"][0]["frames"].back()["function"], "clone3");
   EXPECT_EQ(report["processes"][0]["pools"].size(), 2u);
+  EXPECT_EQ(report["accelerators"][0]["name"], "Example GPU");
+  EXPECT_NEAR(report["accelerators"][0]["busy_share"], 0.412, 1e-9);
+  EXPECT_EQ(report["accelerators"][0]["power_limit_w"], 300);
+  EXPECT_TRUE(report["accelerators"][0]["temperature_c"].is_null());
 }
 
 void expect_units(const json& at) {
@@ -57,7 +61,8 @@ void expect_units(const json& at) {
     if (key.ends_with("_ns") && !value.is_object() && !value.is_null()) {
       EXPECT_TRUE(value.is_number_integer()) << key;
     }
-    if ((key.ends_with("_share") || key == "share") && key != "sampled_share") {
+    bool is_share = (key.ends_with("_share") || key == "share") && key != "sampled_share";
+    if (is_share && !value.is_null()) {  // null: not known
       EXPECT_GE(value.get<double>(), 0) << key;
       EXPECT_LE(value.get<double>(), 1) << key;
     }

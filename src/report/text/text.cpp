@@ -51,6 +51,9 @@ void write_header(const analysis::Report& report, TextPage& page) {
   std::string window = fmt::format("{}{}", window_text(report), since(info.utc_begin_ns));
   labelled(page, "window", window);
   labelled(page, "host", host_text(report));
+  for (const analysis::AcceleratorUse& device : report.accelerators)
+    page.paragraph(left("device", kLabelColumns), printable(analysis::figures_of(device)),
+                   kLabelColumns);
   write_load(report, page);
   labelled(page, "captured", capture_text(report));
   labelled(page, "shown", report.selection);

@@ -1,10 +1,12 @@
 #include "session/record/recorder.h"
 
+#include <cstdlib>
 #include <map>
 
 #include <sys/resource.h>
 
 #include "capture/counters/poller.h"
+#include "capture/devices/device_server.h"
 #include "capture/perf/event_set.h"
 #include "evidence/data_names.h"
 #include "evidence/recording.h"
@@ -37,6 +39,18 @@ Lifecycle::Plan plan_of(const RecordOptions& options) {
   plan.target.stop_launched = options.stop_launched;
   plan.duration_ns = options.duration_ns;
   return plan;
+}
+
+// Accelerators are read by a process of our own program. Tests give a stand-in for the vendor's
+// library, which counts only where this process has no more rights than its user.
+void read_devices(const std::string& program, capture::CounterOptions& options) {
+  if (program.empty()) return;
+  options.devices.program = program;
+  options.devices.arguments = {capture::kDevicesWord};
+  const char* stand_in = ::secure_getenv("ASSAY_TEST_NVML");
+  if (stand_in == nullptr) return;
+  options.devices.arguments.emplace_back(stand_in);
+  options.devices_always = true;
 }
 
 class CountersToRun final : public capture::CounterSink {
@@ -242,6 +256,7 @@ void Recorder::start_counters() {
   counters_sink_ = std::make_unique<CountersToRun>(output_.writer());
   capture::CounterOptions counter_options;
   if (options_.counters) counter_options.hardware = &os::real_counter_kernel();
+  read_devices(options_.reader_program, counter_options);
   counters_ = std::make_unique<capture::CounterPoller>(
       counter_options, [this] { return consumer_->live_tasks(); }, *counters_sink_,
       next_series_id_);

@@ -149,5 +149,6 @@ export interface Report {
   heap?: HeapReport | null;
   categories?: Category[];
   locks?: Record<string, unknown>[];
+  accelerators?: { figures: string }[];
   not_bottlenecks?: { what: string; text: string; share?: number }[];
 }

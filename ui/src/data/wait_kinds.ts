@@ -12,6 +12,7 @@ export const kWaitKinds = [
   { id: "page_fault", name: "page fault", order: 4, light: "#b59a35", dark: "#cdb65a" },
   { id: "pipe", name: "pipe", order: 7, light: "#8fd0bf", dark: "#5c8f84" },
   { id: "child", name: "child process", order: 8, light: "#63808c", dark: "#6f8b97" },
+  { id: "accelerator", name: "accelerator", order: 14, light: "#2f6fb0", dark: "#5a93cf" },
   { id: "other", name: "other", order: 10, light: "#8a8f98", dark: "#7b818b" },
   { id: "unknown", name: "unknown", order: 11, light: "#b3b7bd", dark: "#5d636d" },
   { id: "wakeup", name: "wake-up", order: 13, light: "#d3c25e", dark: "#a1933f" },

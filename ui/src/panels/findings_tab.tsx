@@ -68,6 +68,7 @@ export function FindingsTab() {
         <ul>{(withheld.withheld ?? []).map((reason) => <li key={reason.why}>{reason.why} {reason.remedy && <code>{reason.remedy}</code>}</li>)}</ul>
       </>}
       {(report.verdict?.secondary ?? []).length > 0 && <ul class="plain">{report.verdict!.secondary!.map((claim) => <li key={claim.kind}><b>{withheld ? "Would be" : "Also"} {claim.kind.replaceAll("-", " ")}</b>: {claim.sentence}</li>)}</ul>}
+      {(report.accelerators ?? []).map((device) => <p class="muted" key={device.figures}><b>Device</b> {device.figures}</p>)}
       {report.findings.length === 0 && <p>No findings: no rule is above its threshold.</p>}
       {report.findings.map((finding) => <FindingCard key={finding.id} finding={finding} open={state.finding === finding.id} />)}
       {others.length > 0 && <><h2>Not the bottleneck</h2><ul>{others.map((item, i) => <li key={i}><b>{item.what}</b>: {item.text}</li>)}</ul></>}
