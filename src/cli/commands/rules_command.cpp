@@ -35,7 +35,7 @@ class RulesCommand final : public Command {
 
   int run(const Invocation&) override {
     if (action_.empty()) {
-      print_error(Error{"assay rules can list the rules, or test them on a run: say which",
+      print_error(Error{"rules needs an action: list the rules, or test them on a run",
                         "assay rules list, or assay rules test run.assay", 0});
       return kWrongUsage;
     }

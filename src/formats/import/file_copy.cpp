@@ -54,6 +54,9 @@ Result<void> FileCopy::into_memory(int fd, size_t size) {
   auto work = [&] {
     for (size_t offset; (offset = next.fetch_add(kPiece)) < end;) {
       size_t wanted = std::min(kPiece, size - offset);
+      // All pages of a piece at once: a fault for each costs more than its contents. Where the
+      // kernel cannot (before Linux 5.14), the pages come as they are written to.
+      ::madvise(at_ + offset, wanted, MADV_POPULATE_WRITE);
       ssize_t got = read_at(fd, at_ + offset, wanted, offset);
       if (got < 0) failed = errno;
       if (got < 0 || static_cast<size_t>(got) == wanted) continue;
