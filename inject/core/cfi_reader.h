@@ -1,5 +1,6 @@
 // Reads untrusted bytes forward, inside bounds: beyond the end every read gives 0 and ok() stays
-// false.
+// false. Not the ByteReader of src/base: this runs inside the target, where no run-time library of
+// C++ is linked, and that one's string views call into it when a bound is wrong.
 #pragma once
 
 #include <cstddef>

@@ -59,6 +59,7 @@ struct Diagnosis {
   Where where;
   std::vector<Evidence> evidence;
   std::optional<BlockKind> wait;        // of a share of busy time: most of it is of this kind
+  double cpu_along = 0;                 // of CPU time: what goes with it, besides its share
   std::optional<size_t> lock;           // of the run's locks: the one it is about
   std::optional<VerdictKind> explains;  // it is the cause of such a verdict
   bool withholds = false;

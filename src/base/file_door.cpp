@@ -29,7 +29,8 @@ class DirectDoor final : public FileDoor {
  public:
   // Looked at before it is opened: to open a device or a pipe may do something.
   Result<FoundFile> open(const std::string& path, Purpose purpose) override {
-    int flags = O_PATH | O_CLOEXEC | (purpose == Purpose::journal ? O_NOFOLLOW : 0);
+    bool follows = purpose != Purpose::journal && purpose != Purpose::cache;
+    int flags = O_PATH | O_CLOEXEC | (follows ? 0 : O_NOFOLLOW);
     UniqueFd place(::open(path.c_str(), flags));
     struct stat status {};
     if (!place.valid() || ::fstat(place.get(), &status) != 0)

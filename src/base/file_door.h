@@ -25,9 +25,10 @@ enum class Purpose : uint8_t {
   capture,         // anything but a directory: a pipe may be imported
   source,          // a regular file that a run names
   module,          // a program or its debug file, that a capture names
-  kernel_symbols,  // /proc/kallsyms
+  kernel_symbols,  // /proc/kallsyms, and which boot it is of
+  cache,           // an entry of the caches; links are not followed
 };
-inline constexpr uint8_t kPurposes = 6;
+inline constexpr uint8_t kPurposes = 7;
 
 struct FoundFile {
   UniqueFd fd;            // to read from; of a journal that may not be read, none

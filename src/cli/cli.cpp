@@ -30,7 +30,7 @@ constexpr const char* kExamples =
     "  assay sql redis.assay \"SELECT * FROM thread\"\n"
     "  assay doctor --port 8000                 what this machine allows, and how to fix the rest\n"
     "\n"
-    "Exit status: 0 done, 1 failed, 2 wrong usage; a command started with -- passes on its own.";
+    "Exit status: 0 done, 1 failed, 2 wrong usage; with -- COMMAND, the status of the command.";
 
 // Words as a shell would need them, for the run's header.
 std::string quoted_line(int argc, char** argv) {

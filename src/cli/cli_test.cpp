@@ -150,13 +150,16 @@ TEST(Refused, ReadersOfRunsWithWrongWords) {
        {{"sql", "x"}, "query is required", "sql --help"},
        {{"sql", "x", "SELECT 1", "--time", "x"}, "no range of time", "2s..5s"},
        {{"rules", "test"}, "rules test needs a run file", "assay rules test RUN"},
+       {{"rules"},
+        "list the rules, or test them on a run",
+        "try: assay rules list, or assay rules"},
        {{"rules", "draw"}, "draw not in {test,list}", "rules --help"},
        {{"completions", "tcsh"}, "tcsh not in {bash,zsh,fish}", "completions --help"}});
 }
 
 TEST(Refused, ExportsAndImports) {
   expect_refused(
-      {{{"export", "x"}, "which format?", "--format pprof|folded|svg"},
+      {{{"export", "x"}, "no format given", "--format pprof|folded|svg"},
        {{"export", "x", "--format", "pdf"}, "'pdf' is no format", "--format pprof|folded|svg"},
        {{"export", "x", "--format", "svg", "--metric", "love"}, "'love' is no metric", "cpu|off"},
        {{"export", "x", "--format", "folded", "--split", "process"}, "needs a directory", "-o DIR"},

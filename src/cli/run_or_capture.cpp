@@ -8,6 +8,7 @@
 #include "base/file_door.h"
 #include "cli/output/terminal.h"
 #include "session/import/import_http.h"
+#include "session/record/cache_dir.h"
 
 namespace assay::cli {
 namespace {
@@ -49,6 +50,7 @@ void RunOrCapture::allow(session::Confinement& rules) const {
 
 void allow_capture(session::Confinement& rules, const std::vector<std::string>& inputs) {
   rules.files.modules = true;
+  rules.files.cache = session::default_cache_dir();
   for (const std::string& input : inputs) {
     rules.files.captures.push_back(input);
     rules.calls.connects |= session::is_http_url(input);
@@ -61,7 +63,7 @@ Result<std::unique_ptr<run::Reader>> RunOrCapture::open(const ImportFlags& flags
   auto file = file_door().temporary();
   if (!file) return std::unexpected(file.error());
   UniqueFd written(::fcntl(file->get(), F_DUPFD_CLOEXEC, 0));
-  if (!written.valid()) return fail_errno("no descriptor left");
+  if (!written.valid()) return fail_errno("no file descriptor is left");
   session::ImportOptions options;
   flags.fill(options);
   options.inputs = {path_};

@@ -1,7 +1,6 @@
 // What an ordinary user could once do to an Assay of root's, tried again.
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 
 #include <fcntl.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "kernel/harness.h"
+#include "security/files.h"
 
 namespace assay::kernel_test {
 namespace {
@@ -21,13 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::Not;
-
-constexpr uid_t kNobody = 65534;
-
-std::string bytes_of(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 mode_t mode_of(const fs::path& path) {
   struct stat status {};

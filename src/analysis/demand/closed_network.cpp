@@ -7,7 +7,7 @@ namespace assay::analysis {
 namespace {
 
 constexpr int kMostRounds = 500;
-constexpr double kCloseEnough = 1e-7;
+constexpr double kCloseEnough = 1e-6;
 
 // What a customer finds before it, as the queue of a network with one customer less. No more can
 // wait than there are beyond the servers.
@@ -53,6 +53,10 @@ double solve(const ClosedNetwork& network) {
     }
     per_s = round == 0 ? next : (per_s + next) / 2;
     if (moved < kCloseEnough * customers) break;
+  }
+  for (const Station& station : network.stations) {  // the steps stop a little beside it
+    if (station.servers > 0 && station.demand_s > 0)
+      per_s = std::min(per_s, station.servers / station.demand_s);
   }
   return per_s;
 }

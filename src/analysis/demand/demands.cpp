@@ -36,11 +36,25 @@ double units_per_s(const Measured& run, const Vitals& v, const std::set<std::str
   return static_cast<double>(std::max<uint64_t>(1, wakeups)) / seconds(run.window_ns);
 }
 
+PoolPlace place_of(const PoolDemand& pool, double comes_per_s, double units_per_s) {
+  constexpr double kSeldom = 0.02, kMostly = 0.8;
+  if (comes_per_s < kSeldom * units_per_s) return PoolPlace::apart;
+  double for_data_s = 0;
+  for (const BlockKindRow& row : block_kinds()) {
+    if (resource_of(row.kind) == ResourceKind::downstream)
+      for_data_s += pool.blocked_s[static_cast<size_t>(row.kind)];
+  }
+  return for_data_s < kMostly * pool.own_s() ? PoolPlace::queue : PoolPlace::beside;
+}
+
 std::vector<PoolDemand> pools_of(const Measured& run, const std::set<std::string>& serving,
                                  double units) {
   std::map<std::string, TimeSplit> times;
+  std::map<std::string, uint64_t> waits;
   for (const ThreadTime& thread : run.threads) {
-    if (serving.contains(thread.pool)) times[thread.pool].add(thread.time);
+    if (!serving.contains(thread.pool)) continue;
+    times[thread.pool].add(thread.time);
+    waits[thread.pool] += thread.waits;
   }
   std::vector<PoolDemand> pools;
   for (const auto& [name, time] : times) {
@@ -53,6 +67,13 @@ std::vector<PoolDemand> pools_of(const Measured& run, const std::set<std::string
     for (size_t i = 0; i < pool.blocked_s.size(); ++i)
       pool.blocked_s[i] = seconds(time.blocked_ns[i]) / units;
     pools.push_back(std::move(pool));
+  }
+  double front = 0, window_s = seconds(run.window_ns);
+  for (const PoolDemand& pool : pools) front = std::max(front, pool.threads);
+  for (PoolDemand& pool : pools) {
+    if (pool.threads >= front) continue;  // here work comes in
+    pool.place =
+        place_of(pool, static_cast<double>(waits[pool.pool]) / window_s, units / window_s);
   }
   return pools;
 }
@@ -79,6 +100,7 @@ void add_cpus(const Vitals& v, Demands& d) {
   double own = v.cpus_used.value_or(0), host = v.host_cpus.value_or(0);
   // What only spins for a device needs no CPU.
   d.own_cpu_s = own * (1 - v.accelerator_cpu.value_or(0)) / d.units_per_s;
+  d.kernel_share = v.kernel_cpu.value_or(0);
   d.cpus = v.usable_cpus.value_or(host);
   bool apart = v.bound.value_or(0) > 0 || host <= 0;  // it has CPUs of its own
   if (apart) return;
@@ -114,7 +136,7 @@ void add_queues(const Demands& d, std::vector<Resource>& all) {
                        cpu_s, std::min(1.0, cpu_s * d.units_per_s / d.cpus),
                        d.runqueue_s * d.units_per_s));
   for (const PoolDemand& pool : d.pools) {
-    if (pool.threads <= 0) continue;
+    if (pool.threads <= 0 || pool.place != PoolPlace::queue) continue;
     all.push_back(make(ResourceKind::threads, pool.pool, pool.threads, pool.own_s(),
                        std::min(1.0, pool.own_s() * d.units_per_s / pool.threads), 0));
   }
@@ -143,6 +165,7 @@ void add_queues(const Demands& d, std::vector<Resource>& all) {
 void add_delays(const Demands& d, std::vector<Resource>& all) {
   std::array<double, kResourceKinds> demand_s{};
   for (const PoolDemand& pool : d.pools) {
+    if (pool.place == PoolPlace::apart) continue;
     for (const BlockKindRow& row : block_kinds()) {
       auto kind = resource_of(row.kind);
       if (!kind || *kind == ResourceKind::lock) continue;
@@ -189,7 +212,7 @@ Demands demands_of(const Measured& run, const Vitals& v) {
   d.busy_s = seconds(time.busy_ns()) / units;
   for (const LockSummary& lock : run.locks) {
     d.locks.push_back({lock.name, lock.busy_share, lock.waited_share / d.units_per_s,
-                       lock.waited_share * lock.mean_waiters});
+                       seconds(lock.total_ns) / units, lock.waited_share * lock.mean_waiters});
   }
   add_devices(run, v, d);
   add_queues(d, d.resources);

@@ -29,10 +29,18 @@ constexpr std::string_view work_unit_id(WorkUnit unit) {
   return unit == WorkUnit::request ? "request" : "wake-up";
 }
 
+// How a pool's threads stand to a unit of work.
+enum class PoolPlace : uint8_t {
+  queue,   // each unit takes one of its threads for a while, and waits until one is free
+  beside,  // they wait for data that the unit waits for: a delay, and no queue
+  apart,   // they come to work far less often than units do: only their CPU time counts
+};
+
 struct PoolDemand {
   std::string pool;
   double threads = 0;     // that lived through the window, on average
   double held_share = 0;  // of their time: not idle
+  PoolPlace place = PoolPlace::queue;
   double running_s = 0;   // per unit, and so are all below
   std::array<double, kBlockKindCount> blocked_s{};
 
@@ -44,6 +52,7 @@ struct LockDemand {
   std::string name;
   double busy_share = 0;  // of busy time that is spent waiting for it
   double held_s = 0;  // per unit, while somebody waits for it
+  double waited_s = 0;  // per unit
   double waiters = 0;
 };
 
@@ -65,6 +74,7 @@ struct Demands {
   bool in_flight_known = false;  // by the load; else it is taken from connections or threads
   double cpus = 0;              // that may work for it
   double own_cpu_s = 0;         // per unit, of the target
+  double kernel_share = 0;      // of the CPU time
   double other_cpu_s = 0;       // per unit, of the generator and of connected programs
   double runqueue_s = 0;        // per unit
   double busy_s = 0;            // per unit: of all pools, whatever they do but idling

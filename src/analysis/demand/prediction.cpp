@@ -1,6 +1,7 @@
 #include "analysis/demand/prediction.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/demand/closed_network.h"
 
@@ -12,7 +13,8 @@ constexpr double kLeastFit = 0.5;  // of the measured throughput
 // about the clients.
 constexpr double kReached = 0.85;
 constexpr double kFarFrom = 0.5;  // of the model without pauses: here the clients surely pause
-constexpr int kHalvings = 50;
+constexpr int kHalvings = 24;
+constexpr int kBatchingRounds = 8;
 
 double left(double share) {
   return 1 - std::clamp(share, 0.0, 1.0);
@@ -35,20 +37,41 @@ void take_waits(const Removal& removal, Demands& d) {
     pool.blocked_s[static_cast<size_t>(*removal.wait)] *= left(removal.wait_share);
   if (*removal.wait != BlockKind::lock) return;
   for (size_t i = 0; i < d.locks.size(); ++i) {
-    if (!removal.lock || *removal.lock == i) d.locks[i].held_s *= left(removal.wait_share);
+    if (removal.lock && *removal.lock != i) continue;
+    d.locks[i].held_s *= left(removal.wait_share);
+    d.locks[i].waited_s *= left(removal.wait_share);
   }
+}
+
+// What is done under a lock is part of its holder's demands: only the queue counts. A lock that is
+// free now and then and makes others wait all the same is held for long at a time: no law of queues
+// that knows means alone has that wait, so it is taken as it was measured.
+Station station_of(const LockDemand& lock, double units_per_s) {
+  constexpr double kAlways = 0.85;
+  if (lock.held_s * units_per_s >= kAlways) return {lock.held_s, 1, true};
+  return {lock.waited_s, 0, false};
 }
 
 ClosedNetwork network_of(const Demands& d, double pause_s) {
   ClosedNetwork network{d.in_flight, pause_s, {}};
   network.stations.push_back({d.own_cpu_s + d.other_cpu_s, d.cpus, false});
   for (const PoolDemand& pool : d.pools) {
-    network.stations.push_back({pool.own_s(), pool.threads, true});
+    if (pool.place == PoolPlace::apart) continue;
+    if (pool.place == PoolPlace::queue)
+      network.stations.push_back({pool.own_s(), pool.threads, true});
     network.stations.push_back({pool.own_s() - pool.running_s, 0, false});
   }
-  // What is done under a lock is part of its holder's demands.
-  for (const LockDemand& lock : d.locks) network.stations.push_back({lock.held_s, 1, true});
+  for (const LockDemand& lock : d.locks) network.stations.push_back(station_of(lock, d.units_per_s));
   return network;
+}
+
+// With so much of the kernel's time for each unit.
+Demands with_kernel_time(Demands d, double part) {
+  double of_cpu = 1 - d.kernel_share * (1 - part);
+  d.own_cpu_s *= of_cpu;
+  d.other_cpu_s *= of_cpu;
+  for (PoolDemand& pool : d.pools) pool.running_s *= of_cpu;
+  return d;
 }
 
 // The clients' own time, by which the model has about the measured throughput; 0 where it has less
@@ -67,17 +90,27 @@ double pause_that_fits(const Demands& d) {
 
 }  // namespace
 
-std::optional<double> predict(const Demands& demands, const Removal& removal) {
-  if (!demands.known() || demands.cpus <= 0) return {};
-  double pause_s = pause_that_fits(demands);
-  double before = solve(network_of(demands, pause_s));
-  if (before < kLeastFit * demands.units_per_s) return {};
-  Demands changed = demands;
+ServerModel::ServerModel(const Demands& demands) : demands_(demands) {
+  if (!demands.known() || demands.cpus <= 0) return;
+  pause_s_ = pause_that_fits(demands);
+  double before = solve(network_of(demands, pause_s_));
+  if (before >= kLeastFit * demands.units_per_s) before_per_s_ = before;
+}
+
+std::optional<double> ServerModel::predict(const Removal& removal) const {
+  if (before_per_s_ <= 0) return {};
+  Demands changed = demands_;
   take_cpu(removal, changed);
   take_waits(removal, changed);
-  double after = solve(network_of(changed, pause_s));
+  double after = solve(network_of(changed, pause_s_));
   if (after <= 0) return {};
-  return std::max(0.0, after / before - 1);
+  for (int i = 0; i < kBatchingRounds; ++i) {
+    if (removal.batching <= 0) break;
+    double grown = std::max(1.0, after / before_per_s_);
+    double kernel = std::pow(grown, -removal.batching);
+    after = (after + solve(network_of(with_kernel_time(changed, kernel), pause_s_))) / 2;
+  }
+  return std::max(0.0, after / before_per_s_ - 1);
 }
 
 }  // namespace assay::analysis

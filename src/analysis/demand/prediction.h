@@ -1,4 +1,4 @@
-// predict(): what removing a cost does to throughput, by a model of the server.
+// ServerModel: what removing a cost does to throughput, by a model of the server.
 //
 // The model is a closed queueing network (closed_network.h) of the run's demands: the CPUs and each
 // lock are queues, the threads of each pool are a queue for whoever finds none free, all other waits
@@ -20,9 +20,23 @@ struct Removal {
   std::optional<BlockKind> wait;  // and of waits of this kind
   double wait_share = 0;          // as much of them
   std::optional<size_t> lock;     // of the demands' locks: this one alone
+  // How the kernel's CPU time for each unit falls as throughput rises, because more is done with one
+  // system call or wake-up: the power of the throughput's growth. 0: not at all, 1: it stays the
+  // same in all.
+  double batching = 0;
 };
 
-// Absent: the model does not fit the run, or nothing would be left of the demands.
-std::optional<double> predict(const Demands& demands, const Removal& removal);
+class ServerModel {
+ public:
+  // The demands must outlive it.
+  explicit ServerModel(const Demands& demands);
+  // Absent: the model does not fit the run, or nothing would be left of the demands.
+  std::optional<double> predict(const Removal& removal) const;
+
+ private:
+  const Demands& demands_;
+  double pause_s_ = 0;
+  double before_per_s_ = 0;  // by the model; 0: it does not fit
+};
 
 }  // namespace assay::analysis

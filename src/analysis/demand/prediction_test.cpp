@@ -26,6 +26,10 @@ Demands server(double in_flight, double cpus, PoolDemand worker, double units_pe
   return d;
 }
 
+std::optional<double> predict(const Demands& demands, const Removal& removal) {
+  return ServerModel(demands).predict(removal);
+}
+
 double& blocked(Demands& d, BlockKind kind) {
   return d.pools[0].blocked_s[static_cast<size_t>(kind)];
 }
@@ -52,7 +56,7 @@ TEST(Prediction, WithoutALockItsHoldersWorkSideBySide) {
   Demands d = server(8, 2, pool(8, 0.00005), 3100);
   blocked(d, BlockKind::other) = 0.0003;
   blocked(d, BlockKind::lock) = 0.002;
-  d.locks.push_back({"mutex", 0.8, 0.0003, 7});
+  d.locks.push_back({"mutex", 0.8, 0.0003, 0.002, 7});
   Removal lock{0, {}, BlockKind::lock, 1, 0};
   EXPECT_NEAR(predict(d, lock).value(), 6, 1.5);
   Removal another{0, {}, BlockKind::lock, 1, 5};

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/rules/goes_along.h"
 #include "base/units.h"
 
 namespace assay::analysis {
@@ -179,13 +180,19 @@ class Detection {
     double least = row.rule->share > 0 ? row.rule->share : kCpuShare;
     if (sum.count == 0 || !fires(f.share, least)) return;
     show(f, sum, "samples");
+    std::unordered_map<FunctionIndex, int64_t> caused_ns;
+    for (const auto& [caller, one] : sum.callers) caused_ns[caller] = one.ns;
+    f.cpu_along = of_cpu(own_cpu_of(in_.tree, in_.cpu, caused_ns));
     out.push_back(std::move(f));
   }
+
+  double of_cpu(int64_t ns) const { return ratio(ns, in_.run.on_cpu.time_ns); }
 
   void by_wait(const DetectorSets::Row& row, std::vector<Diagnosis>& out) {
     const std::vector<BlockKind>& kinds = row.rule->kinds;
     Matches sum;
     std::array<int64_t, kBlockKindCount> by_kind{};
+    std::unordered_set<PathIndex> calls;
     for (const WaitWeight& weight : in_.waits) {
       if (weight.idle || weight.ns <= 0) continue;
       if (!kinds.empty() && std::find(kinds.begin(), kinds.end(), weight.kind) == kinds.end()) {
@@ -195,6 +202,7 @@ class Detection {
       auto [matched, caller] = responsible(weight.path, row.names);
       sum.add(caller, matched, weight.ns, weight.count, weight.heaviest);
       by_kind[static_cast<size_t>(weight.kind)] += weight.ns;
+      calls.insert(call_of(in_.tree, weight.path));
     }
     Diagnosis f = finding(*row.rule);
     f.of = ShareOf::busy_time;
@@ -204,6 +212,8 @@ class Detection {
     double least = row.rule->share > 0 ? row.rule->share : kWaitShare;
     if (sum.count == 0 || !fires(f.share, least)) return;
     show(f, sum, "waits");
+    calls.erase(0);
+    f.cpu_along = of_cpu(cpu_inside(in_.tree, in_.cpu, calls));
     out.push_back(std::move(f));
   }
 
@@ -290,6 +300,7 @@ class Detection {
       Diagnosis f = finding(rule);
       f.of = ShareOf::busy_time;
       f.wait = BlockKind::lock;
+      f.cpu_along = lock_calls_cpu();
       f.lock = static_cast<size_t>(&lock - in_.run.locks.data());
       f.title = fmt::format("{}: {}", rule.title, lock.name);
       f.share = wilson(std::min(1.0, lock.busy_share), static_cast<double>(lock.waits));
@@ -316,6 +327,17 @@ class Detection {
       }
       out.push_back(std::move(f));
     }
+  }
+
+  // Of CPU time: inside the calls that wait for locks.
+  double lock_calls_cpu() const {
+    std::unordered_set<PathIndex> calls;
+    for (const WaitWeight& weight : in_.waits) {
+      if (weight.kind == BlockKind::lock && !weight.idle)
+        calls.insert(call_of(in_.tree, weight.path));
+    }
+    calls.erase(0);
+    return of_cpu(cpu_inside(in_.tree, in_.cpu, calls));
   }
 
   const DetectorInput& in_;

@@ -104,7 +104,7 @@ Gain gain_of_cpu_time(const Vitals& v, VerdictKind verdict, const Diagnosis& f) 
                    "; the CPUs are the limit, and a wait takes little CPU time along", 0);
   double worth = amdahl(f.share.share);
   // Where more is done at once, a request takes fewer system calls and wake-ups.
-  double left = (1 - f.share.high) * (1 - v.kernel_cpu.value_or(0));
+  double left = std::max(0.0, 1 - f.share.high - f.cpu_along) * (1 - v.kernel_cpu.value_or(0));
   if (verdict == VerdictKind::scheduler)
     return at_most(1 / std::max(0.01, left), "; with the CPUs it gets now", worth);
   return at_most(times_by_cpus(v, left), "", worth);
@@ -154,9 +154,10 @@ Gain gain_of(const Vitals& v, VerdictKind verdict, const Diagnosis& f) {
 
 std::vector<Gain> gains_of(const GainBasis& basis, const std::vector<Diagnosis>& findings) {
   std::vector<Gain> gains;
+  ServerModel model(basis.demands);
   for (const Diagnosis& finding : findings) {
     Gain gain = gain_of(basis.vitals, basis.verdict, finding);
-    add_prediction(basis, finding, gain);
+    add_prediction(basis, model, finding, gain);
     gains.push_back(std::move(gain));
   }
   return gains;

@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "analysis/demand/prediction.h"
-
 namespace assay::analysis {
 namespace {
 
@@ -26,9 +24,15 @@ size_t busiest_pool(const Demands& d) {
   return static_cast<size_t>(most - d.pools.begin());
 }
 
+double batching(Outlook outlook) {
+  return outlook == Outlook::least ? 0 : outlook == Outlook::likely ? 0.5 : 1;
+}
+
 Removal cpu_removal(const GainBasis& basis, const Diagnosis& f, Outlook outlook) {
   Removal removal;
+  removal.batching = batching(outlook);
   removal.cpu_share = share_in(f.share, outlook);
+  if (outlook != Outlook::least) removal.cpu_share += f.cpu_along;
   bool of_stage = basis.verdict == VerdictKind::serial_stage && outlook != Outlook::least;
   if (of_stage || outlook == Outlook::most) removal.cpu_of_pool = busiest_pool(basis.demands);
   return removal;
@@ -40,17 +44,11 @@ double blocked_s(const Demands& d, BlockKind kind) {
   return sum;
 }
 
-double all_blocked_s(const Demands& d) {
-  double sum = 0;
-  for (const BlockKindRow& row : block_kinds()) sum += blocked_s(d, row.kind);
-  return sum;
-}
-
 std::optional<Removal> wait_removal(const GainBasis& basis, const Diagnosis& f, Outlook outlook) {
   const Demands& d = basis.demands;
   double share = share_in(f.share, outlook), removed_s = share * d.busy_s;
-  double of_kind_s = blocked_s(d, *f.wait), all_s = all_blocked_s(d);
-  if (!resource_of(*f.wait) || of_kind_s <= 0 || all_s <= 0) return {};
+  double of_kind_s = blocked_s(d, *f.wait);
+  if (!resource_of(*f.wait) || of_kind_s <= 0) return {};
   Removal removal;
   removal.wait = f.wait;
   removal.wait_share = removed_s / of_kind_s;
@@ -58,18 +56,18 @@ std::optional<Removal> wait_removal(const GainBasis& basis, const Diagnosis& f, 
     removal.lock = f.lock;
     removal.wait_share = share / d.locks[*f.lock].busy_share;
   }
-  double goes_along = outlook == Outlook::least ? 0 : outlook == Outlook::likely ? 0.5 : 1;
-  removal.cpu_share =
-      goes_along * basis.vitals.kernel_cpu.value_or(0) * std::min(1.0, removed_s / all_s);
+  removal.cpu_share = outlook == Outlook::least ? 0 : f.cpu_along;
+  removal.batching = batching(outlook);
   return removal;
 }
 
-std::optional<double> predicted(const GainBasis& basis, const Diagnosis& f, Outlook outlook) {
-  if (f.of == ShareOf::cpu_time) return predict(basis.demands, cpu_removal(basis, f, outlook));
+std::optional<double> predicted(const GainBasis& basis, const ServerModel& model,
+                                const Diagnosis& f, Outlook outlook) {
+  if (f.of == ShareOf::cpu_time) return model.predict(cpu_removal(basis, f, outlook));
   if (f.of != ShareOf::busy_time || !f.wait) return {};
   auto removal = wait_removal(basis, f, outlook);
   if (!removal) return {};
-  return predict(basis.demands, *removal);
+  return model.predict(*removal);
 }
 
 // Whether more would be asked for if more could be answered.
@@ -80,14 +78,16 @@ bool hangs_on_the_server(const GainBasis& basis) {
 
 }  // namespace
 
-void add_prediction(const GainBasis& basis, const Diagnosis& f, Gain& gain) {
+void add_prediction(const GainBasis& basis, const ServerModel& model, const Diagnosis& f,
+                    Gain& gain) {
   bool about_time = f.cause != Cause::memory && !f.withholds;
   if (!about_time || basis.verdict == VerdictKind::withheld || !hangs_on_the_server(basis)) return;
   // The network of queues does not know the device.
   if (basis.verdict == VerdictKind::accelerator || f.wait == BlockKind::accelerator) return;
   if (basis.vitals.open_loop.value_or(0) > 0) return;  // the rate is the client's choice
-  auto likely = predicted(basis, f, Outlook::likely), least = predicted(basis, f, Outlook::least),
-       most = predicted(basis, f, Outlook::most);
+  auto likely = predicted(basis, model, f, Outlook::likely),
+       least = predicted(basis, model, f, Outlook::least),
+       most = predicted(basis, model, f, Outlook::most);
   if (!likely || !least || !most) return;
   auto within_bound = [&](double value) {
     return gain.upper_bound ? std::min(value, *gain.upper_bound) : value;

@@ -1,15 +1,17 @@
 // add_prediction(): the gain that the model of the server predicts for one finding, with an interval.
 //
-// The interval's ends are the share's own 95 % interval, and what is not known of a removed wait:
-// whether the kernel's CPU time goes with it (not at all, or as much of it as of the waits), and of
-// CPU time: whether it is spent evenly or by the busiest pool alone. A prediction never exceeds the
+// The interval's ends are the share's own 95 % interval, and what is not known: whether the CPU time
+// around it goes along (rules/goes_along.h), how much the kernel's time for each unit falls when more
+// is done at once, and whether CPU time is spent evenly or by the busiest pool. A prediction never exceeds the
 // bound. Nothing is added where throughput does not hang on the server. Pure.
 #pragma once
 
+#include "analysis/demand/prediction.h"
 #include "analysis/verdict/gain.h"
 
 namespace assay::analysis {
 
-void add_prediction(const GainBasis& basis, const Diagnosis& finding, Gain& gain);
+void add_prediction(const GainBasis& basis, const ServerModel& model, const Diagnosis& finding,
+                    Gain& gain);
 
 }  // namespace assay::analysis

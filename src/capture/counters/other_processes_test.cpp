@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "capture/counters/recording_sink.h"
+#include "capture/counters/testing/target_sockets.h"
 #include "os/fake_tree.h"
 
 namespace assay::capture {
@@ -17,17 +18,7 @@ using os::TcpSocket;
 using os::TcpState;
 
 const int64_t kTicks = ::sysconf(_SC_CLK_TCK);
-constexpr pid_t kTarget = 7, kAssay = 20;
-
-TcpSocket tcp(TcpState state, uint16_t local, uint16_t remote, uint64_t inode) {
-  TcpSocket socket;
-  socket.state = state;
-  socket.local.address = socket.remote.address = {127, 0, 0, 1};
-  socket.local.port = local;
-  socket.remote.port = remote;
-  socket.inode = inode;
-  return socket;
-}
+constexpr pid_t kAssay = 20;
 
 struct Spent {  // in seconds of CPU time
   double own = 0, children = 0;
@@ -50,9 +41,7 @@ class FakeHost : public testing::Test {
  protected:
   FakeHost() {
     process(kTarget, "srv", {.own = 1});
-    hold(kTarget, 3, "socket:[1]");
-    hold(kTarget, 4, "socket:[2]");
-    hold(kTarget, 5, "socket:[3]");
+    for (uint64_t inode : {1, 2, 3}) hold_socket(tree, kTarget, inode);
     process(kAssay, "assay", {.own = 1});
     sockets = {tcp(TcpState::listen, 8000, 0, 1), tcp(TcpState::established, 8000, 40'001, 2),
                tcp(TcpState::established, 40'001, 8000, 50),

@@ -8,7 +8,7 @@
 
 #include "base/testing/loopback_listener.h"
 #include "capture/counters/recording_sink.h"
-#include "os/fake_tree.h"
+#include "capture/counters/testing/target_sockets.h"
 
 namespace assay::capture {
 namespace {
@@ -21,12 +21,7 @@ using testing::ElementsAre;
 
 TcpSocket make(TcpState state, uint16_t local, uint16_t remote, uint64_t inode, uint32_t recv_q = 0,
                uint32_t send_q = 0) {
-  TcpSocket socket;
-  socket.state = state;
-  socket.local.address = socket.remote.address = {127, 0, 0, 1};
-  socket.local.port = local;
-  socket.remote.port = remote;
-  socket.inode = inode;
+  TcpSocket socket = tcp(state, local, remote, inode);
   socket.cookie = (uint64_t{local} << 32) | remote;
   socket.recv_q = recv_q;
   socket.send_q = send_q;
@@ -43,12 +38,9 @@ TcpSocket with_info(TcpSocket socket, int64_t rtt_ns, uint64_t retransmits, uint
 class FakeSockets : public testing::Test {
  protected:
   FakeSockets() {
-    os::add_process(tree, {.pid = 7, .comm = "srv"});
-    for (int fd : {1, 2, 3}) own(fd);
+    add_target(tree, {1, 2, 3});
   }
-  void own(uint64_t inode) {
-    tree.link(fmt::format("7/fd/{}", inode + 10), fmt::format("socket:[{}]", inode));
-  }
+  void own(uint64_t inode) { hold_socket(tree, kTarget, inode); }
   void poll(std::vector<TcpSocket> next) {
     sockets = std::move(next);
     now += 2 * kNsPerSecond;

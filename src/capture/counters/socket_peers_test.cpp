@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "os/fake_tree.h"
+#include "capture/counters/testing/target_sockets.h"
 
 namespace assay::capture {
 namespace {
@@ -11,16 +11,6 @@ using model::ProcessId;
 using model::Relation;
 using os::TcpSocket;
 using os::TcpState;
-
-TcpSocket tcp(TcpState state, uint16_t local, uint16_t remote, uint64_t inode) {
-  TcpSocket socket;
-  socket.state = state;
-  socket.local.address = socket.remote.address = {127, 0, 0, 1};
-  socket.local.port = local;
-  socket.remote.port = remote;
-  socket.inode = inode;
-  return socket;
-}
 
 TcpSocket mapped(TcpSocket socket) {  // the same addresses, as a socket of both families has them
   for (os::TcpEndpoint* end : {&socket.local, &socket.remote}) {
@@ -34,11 +24,8 @@ TcpSocket mapped(TcpSocket socket) {  // the same addresses, as a socket of both
 class Peers : public testing::Test {
  protected:
   Peers() {
-    os::add_process(tree, {.pid = 7, .comm = "srv"});
-    for (int inode = 1; inode < 10; ++inode) {
-      tree.link(fmt::format("7/fd/{}", inode), fmt::format("socket:[{}]", inode));
-    }
-    owners.poll({{{ProcessId{1}, 7}}, {}});
+    add_target(tree, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+    owners.poll({{{ProcessId{1}, kTarget}}, {}});
   }
   void add(const std::vector<TcpSocket>& sockets) {
     peers.add_target_sockets(sockets, owners);

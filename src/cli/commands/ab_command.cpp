@@ -31,7 +31,8 @@ constexpr const char* kExamples =
     "\n"
     "Both variants are started in the order A B B A …, driven, recorded and stopped by SIGTERM.\n"
     "The runs, what the servers printed and the comparison stay in the directory. Without --load\n"
-    "a command is recorded to its end, or for --for. Exits 3 when a limit of --fail-on is passed.";
+    "each command is recorded to its end, or for --for. Exits 3 when a limit of --fail-on is "
+    "passed.";
 
 std::string default_directory() {
   char stamp[32];
@@ -70,10 +71,12 @@ class AbCommand final : public Command {
         ->type_name("URL");
     parser
         ->add_option("--ready-port", options_.record.load.ready_port,
-                     "Load by a command: wait until a process listens on this port")
+                     "When --load is a command: wait until a process listens on this port")
         ->check(whole_number(1, 65535))
         ->type_name("PORT");
-    parser->add_option("--ready-timeout", ready_timeout_, "How long to wait for that (default 30s)")
+    parser
+        ->add_option("--ready-timeout", ready_timeout_,
+                     "How long to wait until it is ready (default 30s)")
         ->type_name("TIME");
     parser
         ->add_option("--freq", options_.record.frequency_hz,
@@ -82,14 +85,15 @@ class AbCommand final : public Command {
         ->type_name("HZ");
     parser
         ->add_option("--per", per_,
-                     "request, second, share or run (default: request with load, run for commands "
+                     "Compare per request, second, share or run (default: request with load, run "
+                     "for commands "
                      "that end)")
         ->check(CLI::IsMember({"request", "second", "share", "run"}))
         ->type_name("UNIT");
     parser->add_option("--format", format_, "text, md, json, html or svg (default text)")
         ->check(CLI::IsMember({"text", "md", "json", "html", "svg"}))
         ->type_name("FORMAT");
-    parser->add_option("--fail-on", fail_on_, "Exit 3 when a measure changed beyond this")
+    parser->add_option("--fail-on", fail_on_, "Exit 3 when a measure changed by more than this")
         ->type_name("LIMIT");
     parser
         ->add_option("-o,--output", options_.directory, "Directory for the runs (default ab-DATE)")
@@ -117,7 +121,7 @@ class AbCommand final : public Command {
       return kFailed;
     }
     if (stop_requested()) {
-      say(stderr, "assay: stopped; the runs that are whole are compared\n");
+      say(stderr, "assay: stopped; the runs that were finished are compared\n");
       // Fewer runs than were asked for show less: they must not pass for a comparison in CI.
       if (!limits->empty()) code = kFailed;
     }
@@ -157,7 +161,8 @@ class AbCommand final : public Command {
     const char* remedy = "assay ab --load URL -- CMD_A -- CMD_B, or --a 'CMD_A' --b 'CMD_B'";
     if (!a_.empty() || !b_.empty()) {
       if (!words.empty() || a_.empty() || b_.empty())
-        return fail_with_remedy("give both variants in the same way", remedy);
+        return fail_with_remedy(
+            "give both variants in the same way: both after --, or both with --a and --b", remedy);
       for (int i : {0, 1}) {
         auto split = load::split_arguments(i == 0 ? a_ : b_);
         if (!split) return std::unexpected(split.error());
@@ -170,8 +175,9 @@ class AbCommand final : public Command {
       options_.commands[0].assign(words.begin(), middle);
       options_.commands[1].assign(middle + 1, words.end());
       if (std::ranges::find(options_.commands[1], "--") != options_.commands[1].end())
-        return fail_with_remedy("more than two --: a variant that needs one goes into quotes",
-                                "--a 'CMD_A -- …' --b 'CMD_B -- …'");
+        return fail_with_remedy(
+            "there are more than two --: a variant that contains -- must be in quotes",
+            "--a 'CMD_A -- …' --b 'CMD_B -- …'");
     }
     if (options_.commands[0].empty() || options_.commands[1].empty())
       return fail_with_remedy("a variant is empty", remedy);

@@ -13,24 +13,26 @@ namespace {
 
 constexpr const char* kExamples =
     "Examples:\n"
-    "  assay diff before.assay --vs after.assay                    one run a side: descriptive\n"
-    "  assay diff base-*.assay --vs new-*.assay --per request      several a side: tested\n"
+    "  assay diff before.assay --vs after.assay                    one run on each side: shows "
+    "differences\n"
+    "  assay diff base-*.assay --vs new-*.assay --per request      several: tests them\n"
     "  assay diff base-*.assay --vs new-*.assay --format md        a comment for a pull request\n"
     "  assay diff base-*.assay --vs new-*.assay --fail-on 'cpu_per_request>+3%'\n"
     "\n"
-    "--fail-on MEASURE>+N% or MEASURE<-N% (repeatable) exits 3 when the change is shown and "
-    "beyond\n"
-    "it; measures are named in --format json: throughput, latency_p99, cpu_per_request, …";
+    "--fail-on MEASURE>+N% or MEASURE<-N% makes the exit status 3 when the runs show that the\n"
+    "measure changed by more than N %. It may be given several times. --format json lists the\n"
+    "measures: throughput, latency_p99, cpu_per_request, …";
 
 class DiffCommand final : public Command {
  public:
   explicit DiffCommand(CLI::App* parser) : Command(parser) {
     parser->footer(kExamples);
-    parser->add_option("base", base_, "Runs to compare with")->required()->type_name("RUN");
-    parser->add_option("--vs", next_, "Runs to compare")->required()->type_name("RUN");
+    parser->add_option("base", base_, "Runs before the change")->required()->type_name("RUN");
+    parser->add_option("--vs", next_, "Runs after the change")->required()->type_name("RUN");
     parser
         ->add_option("--per", per_,
-                     "request, second, share or run (default: request with load, run for commands "
+                     "Compare per request, second, share or run (default: request with load, run "
+                     "for commands "
                      "that ended, share for imported runs)")
         ->check(CLI::IsMember({"request", "second", "share", "run"}))
         ->type_name("UNIT");
@@ -42,7 +44,7 @@ class DiffCommand final : public Command {
     parser->add_option("-o,--output", output_, "Write to a file instead of the terminal")
         ->type_name("FILE");
     selection_.add_to(*parser);
-    parser->add_option("--fail-on", fail_on_, "Exit 3 when a measure changed beyond this")
+    parser->add_option("--fail-on", fail_on_, "Exit 3 when a measure changed by more than this")
         ->type_name("LIMIT");
     add_group_flag(*parser);
   }

@@ -17,12 +17,14 @@ namespace {
 constexpr const char* kExamples =
     "Examples:\n"
     "  assay export run.assay -o cpu.svg                       a flame graph of on-CPU time\n"
-    "  assay export run.assay --metric off --no-idle -o off.svg   of the time work was held up\n"
+    "  assay export run.assay --metric off --no-idle -o off.svg   of the time that work was held "
+    "up\n"
     "  assay export new.assay --base old.assay -o diff.svg     what changed\n"
     "  assay export run.assay -o run.pb.gz && go tool pprof -http :8080 run.pb.gz\n"
     "  assay export run.assay --format folded --split process -o stacks/\n"
     "  assay export run.assay --format speedscope --thread worker -o run.speedscope.json\n"
-    "  assay export perf.data -o cpu.svg                       of another tool's capture, at once\n"
+    "  assay export perf.data -o cpu.svg                       of another tool's capture, without "
+    "an import\n"
     "  assay export heap.assay --metric inuse_space -o heap.svg    the live heap\n"
     "  assay export run.assay --format tsv --from 2s --to 3s | head\n"
     "\n"
@@ -46,7 +48,7 @@ class ExportCommand final : public Command {
         ->type_name("FILE");
     parser
         ->add_option("--metric", metric_,
-                     "cpu, off, wall, lock, runqueue, samples or waits (default cpu); of the heap\n"
+                     "cpu, off, wall, lock, runqueue, samples or waits (default cpu);\nfor a heap "
                      "inuse_space, inuse_objects, alloc_space or alloc_objects")
         ->type_name("METRIC");
     selection_.add_to(*parser);
@@ -58,7 +60,7 @@ class ExportCommand final : public Command {
     parser->add_flag("--icicle", options_.icicle, "Root at the top (svg)");
     parser->add_option("--base", base_path_, "Compare with this run (svg)")->type_name("RUN");
     parser->add_option("--title", options_.title, "Heading (svg)")->type_name("TEXT");
-    flags_.add_to(*parser, "Of a capture in the run's place");
+    flags_.add_to(*parser, "When RUN is another tool's capture");
     parser->add_option("--split", split_, "process: one file per process, into directory -o")
         ->check(CLI::IsMember({"process"}))
         ->type_name("WHAT");
@@ -108,7 +110,7 @@ class ExportCommand final : public Command {
         format_.empty() ? formats::format_of_file(output_) : formats::find_format(format_);
     if (options_.format == nullptr || options_.format->write == nullptr) {
       return fail_with_remedy(
-          format_.empty() ? "which format?" : fmt::format("'{}' is no format", format_),
+          format_.empty() ? "no format given" : fmt::format("'{}' is no format", format_),
           "--format " + formats::format_choice(formats::written_formats()));
     }
     if (!metric_.empty()) {
@@ -156,7 +158,7 @@ class ExportCommand final : public Command {
                                             std::string(options_.format->suffixes[0]));
     if (!paths) return print_error(paths.error());
     if (paths->empty()) {
-      return print_error({"no process of the run has anything of that to export",
+      return print_error({"no process of the run has anything of this metric",
                           "assay report RUN shows what it holds", 0});
     }
     for (const std::string& path : *paths) say(stdout, "{}\n", path);

@@ -22,14 +22,12 @@ constexpr const char* kExamples =
     "  assay heap --name redis-server --leaks      show suspected leaks alone\n"
     "  assay export RUN.assay --format svg --metric inuse_space -o heap.svg\n"
     "\n"
-    "Allocations are sampled by bytes: one in every --rate on average, with its stack; figures "
-    "are\n"
-    "estimates with their error. Of a running process only what it allocates from then on is "
-    "known.\n"
+    "Allocations are sampled: on average one for every --rate bytes, with its stack. All figures\n"
+    "are estimates, and come with their error. In a process that runs already, only allocations\n"
+    "after the attach are seen.\n"
     "\n"
-    "Exit status: that of a launched command that ended by itself. With --leaks: 0 no leaks, 3 "
-    "leaks,\n"
-    "4 no leaks but the command failed, 1 it could not be told, 2 wrong usage.";
+    "Exit status: that of the launched command, if it ended by itself. With --leaks: 0 no leaks,\n"
+    "3 leaks, 4 no leaks but the command failed, 1 it could not be decided, 2 wrong usage.";
 
 // What --leaks answers; other numbers are Assay's failures, so that a command's own status can be
 // taken for none of them.
@@ -50,8 +48,9 @@ class HeapCommand final : public Command {
     parser->add_option("--rate", rate_, "Mean bytes between sampled allocations (default 512k)")
         ->type_name("BYTES");
     parser
-        ->add_option("--snapshots", snapshots_,
-                     "Note the live heap this often; growth is between them")
+        ->add_option(
+            "--snapshots", snapshots_,
+            "Take a snapshot of the live heap this often; the report shows growth between them")
         ->type_name("TIME");
     flags_.add_output(*parser);
     parser->add_flag(

@@ -23,8 +23,8 @@ constexpr const char* kExamples =
     "  assay import stacks.folded --freq 99 -o run.assay\n"
     "  assay import offcpu.folded --unit us --as off -o run.assay\n"
     "\n"
-    "The format is told by the bytes. What a file does not know (times, threads, waits) stays\n"
-    "absent; `assay report` says so. Formats: docs/import.md.";
+    "The format is recognised from the file's contents. What the file does not contain (times,\n"
+    "threads, waits) is missing in the run, too; `assay report` says so. Formats: docs/import.md.";
 
 constexpr size_t kHelpWidth = 60;
 
@@ -62,7 +62,7 @@ class ImportCommand final : public Command {
     parser
         ->add_option("--format", options_.format,
                      formats::format_list(formats::read_formats(), " or ", kHelpWidth) +
-                         " (default: by the bytes)")
+                         " (default: recognised)")
         ->check(CLI::IsMember(names_of(formats::read_formats())))
         ->type_name("FORMAT");
     flags_.add_to(*parser);
@@ -104,7 +104,7 @@ class ImportCommand final : public Command {
 
 std::unique_ptr<Command> make_import_command(CLI::App& app) {
   return std::make_unique<ImportCommand>(
-      app.add_subcommand("import", "Make a run of another tool's capture"));
+      app.add_subcommand("import", "Make a run from another tool's capture"));
 }
 
 }  // namespace assay::cli

@@ -179,7 +179,7 @@ class LoadCommand final : public Command {
         ->type_name("N");
     parser
         .add_option("-n,--requests", options_.requests_per_client,
-                    "Requests per client (a connection, or a stream of it), then end")
+                    "End after this many requests of each client (a connection, or a stream of it)")
         ->check(whole_number(1, uint64_t{1} << 40))
         ->type_name("N");
     parser.add_option("--for", duration_, "How long (default 10s; with --requests until done)")
@@ -187,8 +187,9 @@ class LoadCommand final : public Command {
     parser.add_option("--warmup", warmup_, "Load for this long first, uncounted")
         ->type_name("TIME");
     parser
-        .add_option("--rate", options_.rate,
-                    "Open loop: requests per second in all, sent when due whatever the answers do")
+        .add_option(
+            "--rate", options_.rate,
+            "Open loop: requests per second in all, each sent when due, however slow the answers")
         ->check(CLI::PositiveNumber)
         ->type_name("R");
     parser.add_option("--timeout", timeout_, "Longest wait for an answer (default 10s)")
@@ -211,20 +212,22 @@ class LoadCommand final : public Command {
         ->type_name("TEXT");
     parser.add_option("--data-file", data_file_, "Body, or encoded gRPC message, byte for byte")
         ->type_name("FILE");
-    parser.add_option("--data-hex", data_hex_, "The same in hex digits")->type_name("HEX");
+    parser.add_option("--data-hex", data_hex_, "Body in hex digits")->type_name("HEX");
     parser
         .add_option("--proto", options_.proto_files,
                     "File that describes the gRPC method (default: ask the server's reflection)")
         ->allow_extra_args(false)
         ->type_name("FILE");
-    parser.add_option("--proto-path", options_.proto_paths, "Where its imports are")
+    parser
+        .add_option("--proto-path", options_.proto_paths, "Where the imports of a --proto file are")
         ->allow_extra_args(false)
         ->type_name("DIR");
     parser.add_flag("--http2", options_.http2, "HTTP/2: at once on http://, by ALPN on https://");
     parser.add_flag("--insecure", options_.tls.insecure, "Take any certificate");
     parser.add_option("--cacert", options_.tls.trust_file, "Certificates to trust (PEM)")
         ->type_name("FILE");
-    parser.add_option("--seed", options_.seed, "Of the random places (default 1)")->type_name("N");
+    parser.add_option("--seed", options_.seed, "Seed of the random places (default 1)")
+        ->type_name("N");
   }
 
   Result<void> prepare() {

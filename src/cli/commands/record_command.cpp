@@ -55,7 +55,7 @@ class RecordCommand final : public Command {
         ->type_name("TIME");
     parser
         ->add_option("--warmup", warmup_,
-                     "Wait this long before the capture begins (with --load 1s)")
+                     "Wait this long before the capture begins (default 0; with --load 1s)")
         ->type_name("TIME");
     parser
         ->add_option(
@@ -66,16 +66,19 @@ class RecordCommand final : public Command {
         ->add_option("--ready", options_.load.ready_url,
                      "With --load: wait until this URL answers well (default: the load's own URL)")
         ->type_name("URL");
-    parser->add_option("--ready-timeout", ready_timeout_, "How long to wait for that (default 30s)")
+    parser
+        ->add_option("--ready-timeout", ready_timeout_,
+                     "How long to wait until it is ready (default 30s)")
         ->type_name("TIME");
     parser->add_option("--freq", frequency_, "On-CPU samples per second and CPU (default 99)")
         ->check(whole_number(1, 100000))
         ->type_name("HZ");
     flags_.add_output(*parser);
     parser
-        ->add_option("--out-dir", out_dir_,
-                     "Write run.assay, the report and per process .oncpu/.offcpu .folded and .svg "
-                     "into this directory")
+        ->add_option(
+            "--out-dir", out_dir_,
+            "Write run.assay, the report, and flame graphs and folded stacks of each process "
+            "into this directory")
         ->type_name("DIR");
     parser
         ->add_option("--backend", backend_,
@@ -87,8 +90,9 @@ class RecordCommand final : public Command {
         ->add_option("--heap-rate", heap_rate_,
                      "With --heap: mean bytes between sampled allocations (default 512k)")
         ->type_name("BYTES");
-    parser->add_flag("--counters", options_.counters,
-                     "Count cycles, instructions, branches and caches, too (context switches cost more)");
+    parser->add_flag(
+        "--counters", options_.counters,
+        "Also count cycles, instructions, branches and caches; context switches then cost more");
     parser->add_flag("--no-wakeups", no_wakeups_,
                      "Do not trace wake-ups: cheaper on very switch-heavy servers");
     parser->add_flag(

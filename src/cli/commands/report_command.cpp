@@ -26,7 +26,7 @@ constexpr const char* kExamples =
     "  assay report run.assay --pool 'worker-*'       one pool of threads\n"
     "  assay report run.assay --format md -o run.md   paste it into an issue\n"
     "  assay report run.assay --format html -o run.html   one page, to look at or to send\n"
-    "  assay report run.assay --suspect 'malloc|free' is it that?\n"
+    "  assay report run.assay --suspect 'malloc|free' is it the allocator?\n"
     "  assay report run.assay --format json | jq .quality";
 
 class ReportCommand final : public Command {
@@ -42,12 +42,14 @@ class ReportCommand final : public Command {
         ->type_name("FILE");
     selection_.add_to(*parser);
     parser
-        ->add_option("--suspect", options_.suspects,
-                     "Functions that you suspect: confirmed, refuted or not measurable")
+        ->add_option(
+            "--suspect", options_.suspects,
+            "Functions that you suspect; the report confirms or refutes each, where it can")
         ->type_name("REGEX");
     parser->add_option("--rules", rule_dirs_, "Also use the rule files (*.toml) below DIR")
         ->type_name("DIR");
-    parser->add_flag("--source", local_source_, "Also read source lines from this machine's files that the run names");
+    parser->add_flag("--source", local_source_,
+                     "Also read source lines from files of this machine that the run names");
     parser->add_flag("--no-source", no_source_, "Show no source lines, not even those in the run");
     add_group_flag(*parser);
   }

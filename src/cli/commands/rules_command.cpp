@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kExamples =
     "Examples:\n"
-    "  assay rules test run.assay               what matched, and what no rule knows\n"
+    "  assay rules test run.assay               which rules match, and which functions none does\n"
     "  assay rules test run.assay --rules mine  with your own rule files as well\n"
     "  assay rules list                         all rules, with their files";
 
@@ -22,22 +22,29 @@ class RulesCommand final : public Command {
  public:
   explicit RulesCommand(CLI::App* parser) : Command(parser) {
     parser->footer(kExamples);
-    parser->add_option("what", what_, "test or list")
-        ->required()
+    parser
+        ->add_option(
+            "action", action_,
+            "list: print all rules and their files; test: show what the rules match in RUN")
         ->check(CLI::IsMember({"test", "list"}))
-        ->type_name("test|list");
-    parser->add_option("run", run_path_, "Run file, for test")->type_name("RUN");
+        ->type_name("ACTION");
+    parser->add_option("run", run_path_, "Run file to test the rules on")->type_name("RUN");
     parser->add_option("--rules", rule_dirs_, "Also use the rule files (*.toml) below DIR")
         ->type_name("DIR");
   }
 
   int run(const Invocation&) override {
+    if (action_.empty()) {
+      print_error(Error{"assay rules can list the rules, or test them on a run: say which",
+                        "assay rules list, or assay rules test run.assay", 0});
+      return kWrongUsage;
+    }
     analysis::RuleSet rules = analysis::load_rules(rule_dirs_);
     for (const analysis::RuleError& error : rules.errors) {
       say(stderr, "assay: {}\n", report::printable(error.text()));
     }
     int code = rules.errors.empty() ? kDone : kFailed;
-    if (what_ == "list") {
+    if (action_ == "list") {
       list(rules);
       return code;
     }
@@ -78,7 +85,7 @@ class RulesCommand final : public Command {
           match.examples.empty() ? "" : report::function_name(match.examples[0], 40));
     }
     say(stdout, "\n{} rules matched, {} did not.\n", matches.matched.size(), matches.silent.size());
-    say(stdout, "No rule knows {} of the CPU time (the program's own code not counted):\n",
+    say(stdout, "No rule matches {} of the CPU time (the program's own code is not counted):\n",
         format_percent(matches.unclassified_share));
     for (const analysis::Unclassified& row : matches.unclassified) {
       say(stdout, "{:>8}  {}  {}\n", format_percent(row.share),
@@ -87,7 +94,7 @@ class RulesCommand final : public Command {
     }
   }
 
-  std::string what_;
+  std::string action_;
   std::string run_path_;
   std::vector<std::string> rule_dirs_;
 };
@@ -96,7 +103,7 @@ class RulesCommand final : public Command {
 
 std::unique_ptr<Command> make_rules_command(CLI::App& app) {
   return std::make_unique<RulesCommand>(
-      app.add_subcommand("rules", "Show what the rules match in a run"));
+      app.add_subcommand("rules", "List the rules, or show what they match in a run"));
 }
 
 }  // namespace assay::cli

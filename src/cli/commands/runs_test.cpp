@@ -11,6 +11,7 @@ namespace assay::cli {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -136,8 +137,26 @@ TEST_F(RulesCommand, AreListedWithTheirFiles) {
 TEST_F(RulesCommand, AreTestedOnARun) {
   Said said = assay({"rules", "test", usual_run()});
   EXPECT_EQ(said.code, 0) << said.err;
-  EXPECT_THAT(said.out,
-              AllOf(HasSubstr("vfs_read"), HasSubstr("rules matched"), HasSubstr("No rule knows")));
+  EXPECT_THAT(said.out, AllOf(HasSubstr("vfs_read"), HasSubstr("rules matched"),
+                              HasSubstr("No rule matches")));
+}
+
+TEST_F(RulesCommand, RulesOfOnesOwnAreTestedTooAndABadOneIsAnError) {
+  std::filesystem::create_directory(path("mine"));
+  write("mine/good.toml",
+        "[[category]]\nid = \"parser\"\nname = \"our parser\"\nfunctions = [\"parse\"]\n");
+  std::string run = usual_run();
+  Said said = assay({"rules", "test", run, "--rules", path("mine")});
+  EXPECT_EQ(said.code, 0) << said.err;
+  EXPECT_THAT(said.out, ContainsRegex("parser +1 +75.0 % +0.0 % +parse\n"));
+  EXPECT_THAT(assay({"rules", "test", run}).out, Not(HasSubstr("parser ")));
+  EXPECT_THAT(assay({"rules", "list", "--rules", path("mine")}).out,
+              ContainsRegex("category +subsystem/parser +[^\n]*good.toml\n"));
+  write("mine/wrong.toml", "[[category]]\nid = 5\n");
+  Said wrong = assay({"rules", "test", run, "--rules", path("mine")});
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("wrong.toml"));
+  EXPECT_THAT(wrong.out, HasSubstr("parser ")) << "the good ones are tested all the same";
 }
 
 TEST_F(SqlCommand, ATableIsAligned) {
@@ -196,6 +215,29 @@ TEST_F(DiffCommand, ALimitNeedsAMeasureThatTheRunsHave) {
   EXPECT_EQ(said.code, 1);
   EXPECT_THAT(said.err, AllOf(HasSubstr("these runs have no measure throughput"),
                               HasSubstr("--format json lists them")));
+}
+
+// Status 3 needs both: a change that the runs show, and one beyond the limit.
+TEST_F(DiffCommand, AShownChangeBeyondALimitIsStatusThree) {
+  std::vector<std::string> words{"diff"}, next{"--vs"};
+  for (int i = 0; i < 4; ++i) {
+    std::string n = std::to_string(i);
+    words.push_back(
+        make_run("base" + n, "s;main;parse 30" + n + "\ns;main;read;vfs_read_[k] 100\n"));
+    next.push_back(
+        make_run("next" + n, "s;main;parse 10" + n + "\ns;main;read;vfs_read_[k] 300\n"));
+  }
+  words.insert(words.end(), next.begin(), next.end());
+  auto judged = [&](const std::string& limit) {
+    std::vector<std::string> more = words;
+    more.insert(more.end(), {"--fail-on", limit});
+    return assay(more);
+  };
+  Said fell = judged("category[application]_per_share<-3%");
+  EXPECT_EQ(fell.code, 3) << fell.err;
+  EXPECT_THAT(fell.err, ContainsRegex("changed by -6[0-9.]+ %, the limit is -3.0 %"));
+  EXPECT_EQ(judged("category[application]_per_share<-90%").code, 0) << "not beyond it";
+  EXPECT_EQ(judged("category[application]_per_share>+3%").code, 0) << "the other direction";
 }
 
 TEST_F(DiffCommand, ARunTwiceOnASideIsRefused) {

@@ -157,7 +157,7 @@ class SqlCommand final : public Command {
 }  // namespace
 
 std::unique_ptr<Command> make_sql_command(CLI::App& app) {
-  return std::make_unique<SqlCommand>(app.add_subcommand("sql", "Ask a run in SQL"));
+  return std::make_unique<SqlCommand>(app.add_subcommand("sql", "Query a run with SQL"));
 }
 
 }  // namespace assay::cli

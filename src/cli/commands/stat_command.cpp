@@ -23,7 +23,7 @@ constexpr const char* kExamples =
     "  assay stat --list                          which events this machine has\n"
     "\n"
     "Events whose ratio is shown are counted over the same time. Where the hardware has fewer\n"
-    "counters than events they take turns: the numbers are scaled, and say so.";
+    "counters than events, the events take turns; their numbers are then scaled, and marked.";
 
 class StatCommand final : public Command {
  public:
@@ -34,7 +34,7 @@ class StatCommand final : public Command {
         ->type_name("TIME");
     parser->add_option("--interval", interval_, "Print counts this often as well")
         ->type_name("TIME");
-    parser->add_flag("--per-thread", options_.per_thread, "Counts of each thread, too");
+    parser->add_flag("--per-thread", options_.per_thread, "Also print the counts of each thread");
     parser
         ->add_option(
             "--load", options_.load.what,
@@ -44,10 +44,12 @@ class StatCommand final : public Command {
         ->add_option("--ready", options_.load.ready_url,
                      "With --load: wait until this URL answers well (default: the load's own URL)")
         ->type_name("URL");
-    parser->add_option("--ready-timeout", ready_timeout_, "How long to wait for that (default 30s)")
+    parser
+        ->add_option("--ready-timeout", ready_timeout_,
+                     "How long to wait until it is ready (default 30s)")
         ->type_name("TIME");
     parser->add_flag("--no-syscalls", no_syscalls_,
-                     "Do not count system calls: they cost 0.1 µs each while it counts");
+                     "Do not count system calls (counting adds 0.1 µs to each)");
     parser->add_flag("--list", list_, "Say which events can be counted here");
     parser->add_flag("--json", json_, "Print JSON: one object a line");
   }

@@ -58,7 +58,7 @@ Result<analysis::ScalingLevel> measure(const session::SweptLevel& swept) {
   if (!report) return std::unexpected(report.error());
   auto load = analysis::summarise_load(**reader);
   if (!load) return std::unexpected(load.error());
-  if (!*load) return fail("{} holds no load", swept.run_path);
+  if (!*load) return fail("{} holds no results of the load", swept.run_path);
   analysis::ScalingLevel level;
   level.clients = swept.connections * std::max(1U, (*load)->streams);
   level.throughput = (*load)->throughput_per_s;
@@ -80,7 +80,9 @@ class SweepCommand final : public Command {
   explicit SweepCommand(CLI::App* parser) : Command(parser) {
     parser->footer(kExamples);
     target_.add_to(*parser);
-    parser->add_option("--load", options_.record.load.what, "'URL [options of assay load]'")
+    parser
+        ->add_option("--load", options_.record.load.what,
+                     "Drive the server: 'URL [options of assay load]'")
         ->required()
         ->type_name("LOAD");
     parser
@@ -97,7 +99,9 @@ class SweepCommand final : public Command {
         ->add_option("--ready", options_.record.load.ready_url,
                      "Wait until this URL answers well (default: the load's own URL)")
         ->type_name("URL");
-    parser->add_option("--ready-timeout", ready_timeout_, "How long to wait for that (default 30s)")
+    parser
+        ->add_option("--ready-timeout", ready_timeout_,
+                     "How long to wait until it is ready (default 30s)")
         ->type_name("TIME");
     parser
         ->add_option("--freq", options_.record.frequency_hz,

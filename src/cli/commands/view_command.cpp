@@ -25,14 +25,15 @@ class ViewCommand final : public Command {
  public:
   explicit ViewCommand(CLI::App* parser) : Command(parser) {
     parser->footer(kExamples);
-    parser->add_option("run", paths_, "Run files")->required()->type_name("RUN…");
+    parser->add_option("run", paths_, "Run files")->required()->type_name("RUN");
     parser->add_option("--port", port_, "Port to serve on (default: a free one)")
         ->check(whole_number(1, 65535))
         ->type_name("N");
     parser->add_option("--bind", address_, "Address to serve on (default 127.0.0.1)")
         ->type_name("ADDRESS");
     selection_.add_to(*parser);
-    parser->add_flag("--source", local_source_, "Also show source from this machine's files that the runs name");
+    parser->add_flag("--source", local_source_,
+                     "Also show source lines from files of this machine that the runs name");
     parser->add_flag("--no-browser", no_browser_, "Print the address and open nothing");
   }
 

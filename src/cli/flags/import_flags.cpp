@@ -9,14 +9,15 @@ namespace assay::cli {
 void ImportFlags::add_to(CLI::App& parser, const std::string& heading) {
   auto asking = formats::formats_with(
       formats::read_formats(), [](const formats::FormatSpec& one) { return one.asks_meaning; });
-  parser.add_option("--unit", unit_, "What folded numbers are: samples, ns, us or ms")
+  parser
+      .add_option("--unit", unit_, "What the numbers of folded stacks count: samples, ns, us or ms")
       ->check(CLI::IsMember({"samples", "ns", "us", "ms"}))
       ->type_name("UNIT")
       ->group(heading);
   parser
       .add_option("--as", meaning_,
-                  fmt::format("What {} stacks hold that do not say it:\n"
-                              "cpu, time on the CPU, or off, time blocked",
+                  fmt::format("What the stacks of a {} file count, if it does not say:\n"
+                              "cpu (time on the CPU) or off (time blocked)",
                               formats::format_list(asking)))
       ->check(CLI::IsMember({"cpu", "off"}))
       ->type_name("WHAT")
@@ -25,7 +26,7 @@ void ImportFlags::add_to(CLI::App& parser, const std::string& heading) {
       ->check(CLI::Range(0.001, 1e9))
       ->type_name("HZ")
       ->group(heading);
-  parser.add_flag("--no-names", no_names_, "Do not name addresses by this machine's files")
+  parser.add_flag("--no-names", no_names_, "Do not look up function names in this machine's files")
       ->group(heading);
 }
 

@@ -22,30 +22,36 @@ void SelectionFlags::add_to(CLI::App& parser) {
   parser.add_option("--process", selection_.processes, "Only these processes: role, name or pid")
       ->type_name("PROCESS");
   parser
-      .add_option("--thread", selection_.thread, "Only threads whose name matches, or of this id")
+      .add_option("--thread", selection_.thread,
+                  "Only threads whose name matches, or the thread with this id")
       ->type_name("REGEX");
   parser
-      .add_option("--time", time_, "Only this time, since the beginning: 2s..5s, 2s.. or ..500ms")
+      .add_option("--time", time_,
+                  "Only this part of the run: 2s..5s, 2s.. or ..500ms, from its beginning")
       ->type_name("FROM..TO");
 }
 
 void SelectionFlags::add_stacks_to(CLI::App& parser) {
-  parser.add_option("--from", from_, "Only from this time on, since the beginning")
+  parser.add_option("--from", from_, "Only what comes after this time (from the run's beginning)")
       ->type_name("TIME");
-  parser.add_option("--to", to_, "Only up to this time, since the beginning")->type_name("TIME");
-  parser.add_option("--focus", selection_.focus, "Only stacks with such a function")
+  parser.add_option("--to", to_, "Only what comes before this time (from the run's beginning)")
+      ->type_name("TIME");
+  parser.add_option("--focus", selection_.focus, "Only stacks with a function whose name matches")
       ->type_name("REGEX");
-  parser.add_option("--ignore", selection_.ignore, "No stack with such a function")
+  parser
+      .add_option("--ignore", selection_.ignore,
+                  "Leave out stacks with a function whose name matches")
       ->type_name("REGEX");
   parser.add_flag("--no-idle", selection_.without_idle,
-                  "No waiting for work: of the waits only those that hold work up");
+                  "Leave out waiting for work; keep the waits that hold work up");
 }
 
 Result<run::Selection> SelectionFlags::selection() const {
   run::Selection selection = selection_;
   if (!time_.empty()) {
     if (!from_.empty() || !to_.empty()) {
-      return fail_with_remedy("--time says what --from and --to say", "use one or the other");
+      return fail_with_remedy("--time cannot be combined with --from and --to",
+                              "use one or the other");
     }
     if (auto read = run::parse_time_range(time_, selection); !read) {
       return std::unexpected(read.error());

@@ -46,8 +46,8 @@ Result<ChangeLimit> parse_limit(const std::string& text) {
   if (!analysis::is_measure_id(limit.measure))
     return fail_with_remedy(
         fmt::format("--fail-on {}: there is no measure {}", text, limit.measure),
-        "cpu_per_request, throughput, latency_p99, …; docs/diff.md has them all, "
-        "and so has --format json");
+        "cpu_per_request, throughput, latency_p99, …; docs/diff.md and --format json "
+        "list all measures");
   return limit;
 }
 
@@ -153,12 +153,13 @@ int judge_limits(const analysis::Comparison& comparison, const std::vector<Chang
                              : measure->outcome == analysis::Outcome::lower;
     bool beyond = limit.above ? change > limit.percent : change < limit.percent;
     if (shown && beyond) {
-      say(stderr, "assay: {} changed by {:+.1f} %, beyond {:+.1f} %\n", limit.measure, change,
+      say(stderr, "assay: {} changed by {:+.1f} %, the limit is {:+.1f} %\n", limit.measure, change,
           limit.percent);
       code = kFailedOn;
     } else if (beyond) {
       say(stderr, "assay: {} differs by {:+.1f} %, but these runs do not show a change{}\n",
-          limit.measure, change, comparison.descriptive ? ": record at least two a side" : "");
+          limit.measure, change,
+          comparison.descriptive ? ": record at least two on each side" : "");
     }
   }
   return code;

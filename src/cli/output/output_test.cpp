@@ -4,11 +4,11 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/testing/environment.h"
 #include "base/unique_fd.h"
 #include "cli/output/browser_page.h"
 #include "cli/output/out_dir.h"
@@ -28,33 +28,32 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// An environment variable for the time of a test.
-class With {
- public:
-  With(const char* name, const char* value) : name_(name) {
-    if (const char* before = ::getenv(name)) before_ = before;
-    value == nullptr ? ::unsetenv(name) : ::setenv(name, value, 1);
-  }
-  ~With() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
-  With(const With&) = delete;
-  With& operator=(const With&) = delete;
-
- private:
-  const char* name_;
-  std::optional<std::string> before_;
-};
+UniqueFd& master_end() {
+  static UniqueFd kept;  // a terminal hangs up with its master
+  return kept;
+}
 
 // A terminal that nothing shows: its other end.
 UniqueFd open_terminal(int columns) {
-  UniqueFd master(::posix_openpt(O_RDWR | O_NOCTTY));
+  UniqueFd master(::posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK));
   if (::grantpt(master.get()) != 0 || ::unlockpt(master.get()) != 0) return {};
   winsize size{};
   size.ws_col = static_cast<unsigned short>(columns);
   ::ioctl(master.get(), TIOCSWINSZ, &size);
-  static UniqueFd kept;  // a terminal hangs up with its master
   UniqueFd slave(::open(::ptsname(master.get()), O_RDWR | O_NOCTTY | O_CLOEXEC));
-  kept = std::move(master);
+  master_end() = std::move(master);
   return slave;
+}
+
+// What was written to the terminal that was opened last.
+std::string shown_so_far() {
+  std::string text;
+  char piece[100];
+  while (ssize_t size = ::read(master_end().get(), piece, sizeof piece)) {
+    if (size < 0) break;
+    text.append(piece, static_cast<size_t>(size));
+  }
+  return text;
 }
 
 TEST(Terminal, ColoursAreForTerminalsThatWantThem) {
@@ -92,6 +91,36 @@ TEST(Terminal, ProgressIsNotForFiles) {
     line.show("12 s left");
   }
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
+// Standard error is `fd` for the time of a test.
+class StandardError {
+ public:
+  explicit StandardError(int fd) : before_(::dup(STDERR_FILENO)) { put(fd); }
+  ~StandardError() { put(before_.get()); }
+  StandardError(const StandardError&) = delete;
+  StandardError& operator=(const StandardError&) = delete;
+
+ private:
+  static void put(int fd) {
+    ::fflush(stderr);
+    ::dup2(fd, STDERR_FILENO);
+  }
+  UniqueFd before_;
+};
+
+TEST(Terminal, ProgressIsOneLineThatFitsAndGoesAway) {
+  UniqueFd terminal = open_terminal(10);
+  if (!terminal.valid()) GTEST_SKIP() << "skipped: no pseudo terminal can be made here";
+  {
+    StandardError error(terminal.get());
+    ProgressLine line(true);
+    line.show("größere Zahlen");
+    line.clear();
+    line.clear();
+    ProgressLine(false).show("nothing");
+  }
+  EXPECT_EQ(shown_so_far(), "\r\033[Kgrößere Z\r\033[K") << "cut by characters, cleared once";
 }
 
 class BrowserPageTest : public CommandLine {};

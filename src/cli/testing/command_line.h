@@ -1,7 +1,11 @@
 // CommandLine: whole commands of assay inside a test: words in, exit code and output out, with
 // files in a directory of their own. For tests only.
+//
+// No capture may begin in a test: it would start this program anew to read the target's files, and
+// so the tests, and their captures. Should one begin all the same, the new process ends at once.
 #pragma once
 
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -13,6 +17,13 @@
 #include "cli/cli.h"
 
 namespace assay::cli {
+
+inline const bool kIsNoReader = [] {
+  std::ifstream file("/proc/self/cmdline");
+  std::string words{std::istreambuf_iterator<char>(file), {}};
+  if (words.find("__reader") != std::string::npos) std::_Exit(1);
+  return true;
+}();
 
 struct Said {
   int code = 0;

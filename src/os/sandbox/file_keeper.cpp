@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "os/regular_file.h"
+#include "os/sandbox/cache_entry.h"
 #include "os/sandbox/credentials.h"
 
 namespace assay::os {
@@ -14,6 +15,7 @@ enum class Ask : uint8_t { open, create, commit, discard, temporary, tell };
 constexpr size_t kLongestPath = 4096;
 constexpr size_t kMostInTheMaking = 4096;
 constexpr const char* kKernelSymbols = "/proc/kallsyms";
+constexpr const char* kBootId = "/proc/sys/kernel/random/boot_id";
 
 bool has(const std::vector<std::string>& list, const std::string& path) {
   return std::ranges::find(list, path) != list.end();
@@ -127,8 +129,10 @@ Result<FoundFile> FileKeeper::open_allowed(const std::string& path, Purpose purp
       if (policy_.modules) return open_as_nobody(path);
       break;
     case Purpose::kernel_symbols:
-      allowed = policy_.modules && path == kKernelSymbols;
+      allowed = policy_.modules && (path == kKernelSymbols || path == kBootId);
       break;
+    case Purpose::cache:
+      return open_cache_entry(policy_.cache, path);
   }
   if (!allowed) return refused(path);
   auto found = direct_door().open(path, purpose);

@@ -30,6 +30,7 @@ struct FilePolicy {
   std::vector<std::string> output_folders;  // any file directly in them may be made
   bool sources = false;                     // any regular file, for the user wants source lines
   bool modules = false;                     // programs and the kernel's symbols, to name addresses
+  std::string cache;  // folder of caches whose entries may be read; empty: none
 };
 
 class FileKeeper {

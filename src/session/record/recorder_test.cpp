@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "base/testing/environment.h"
 #include "base/testing/temporary_directory.h"
 #include "session/record/cache_dir.h"
 #include "session/record/event_choice.h"
@@ -95,29 +96,12 @@ TEST_F(EventChoiceTest, PerfEventsSayWhyTheyAreUsedAndWhatTheKernelAllows) {
   EXPECT_EQ(choice->events->sample_period_ns(), kNsPerSecond / 50);
 }
 
-class CacheDirTest : public ::testing::Test {
- protected:
-  void TearDown() override {
-    restore("XDG_CACHE_HOME", cache_);
-    restore("HOME", home_);
-  }
-  static std::optional<std::string> value(const char* name) {
-    const char* text = std::getenv(name);
-    return text == nullptr ? std::nullopt : std::optional<std::string>(text);
-  }
-  static void restore(const char* name, const std::optional<std::string>& text) {
-    text ? ::setenv(name, text->c_str(), 1) : ::unsetenv(name);
-  }
-  std::optional<std::string> cache_ = value("XDG_CACHE_HOME"), home_ = value("HOME");
-};
-
-TEST_F(CacheDirTest, IsTheUsersCacheAndNeverARelativePath) {
-  ::setenv("XDG_CACHE_HOME", "/var/cache/me", 1);
-  ::setenv("HOME", "/home/me", 1);
+TEST(CacheDir, IsTheUsersCacheAndNeverARelativePath) {
+  With cache("XDG_CACHE_HOME", "/var/cache/me"), home("HOME", "/home/me");
   EXPECT_EQ(default_cache_dir(), "/var/cache/me/assay");
-  ::setenv("XDG_CACHE_HOME", "relative", 1);
+  With relative("XDG_CACHE_HOME", "relative");
   EXPECT_EQ(default_cache_dir(), "/home/me/.cache/assay");
-  ::setenv("HOME", "", 1);
+  With homeless("HOME", "");
   EXPECT_EQ(default_cache_dir(), "") << "no cache is better than one in any directory";
 }
 

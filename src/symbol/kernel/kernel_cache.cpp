@@ -1,12 +1,13 @@
 #include "symbol/kernel/kernel_cache.h"
 
+#include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/file_door.h"
 #include "base/unique_fd.h"
 
 namespace assay::symbol {
@@ -18,8 +19,11 @@ constexpr std::string_view kPrefix = "kernel-", kSuffix = ".symbols";
 
 // "1b4e28ba-2fa1-11d2-883f-0016d3cca427", or nothing.
 std::string boot_id(const std::string& file) {
-  std::string id;
-  std::getline(std::ifstream(file) >> std::ws, id);
+  char text[80] = {};
+  auto found = file_door().open(file, Purpose::kernel_symbols);
+  ssize_t size = found ? ::read(found->fd.get(), text, sizeof text) : 0;
+  std::string id(text, static_cast<size_t>(std::max<ssize_t>(0, size)));
+  id.resize(std::min(id.find('\n'), id.size()));
   bool plain = id.find_first_not_of("0123456789abcdef-") == std::string::npos;
   return plain && id.size() <= 64 ? id : "";
 }
@@ -51,7 +55,7 @@ std::optional<KernelText> KernelCache::load() const {
 }
 
 void KernelCache::keep(const KernelSymbols& whole) const {
-  if (path_.empty() || !whole.core_range()) return;
+  if (path_.empty() || asks_for_files() || !whole.core_range()) return;
   std::error_code ignored;
   fs::create_directories(folder_, ignored);
   std::string draft = fmt::format("{}.{}", path_, ::getpid());

@@ -4,20 +4,19 @@
 #include <charconv>
 #include <utility>
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "base/unique_fd.h"
+#include "base/file_door.h"
 
 namespace assay::symbol {
 
 std::optional<KernelText> KernelText::open(const std::string& path) {
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  auto found = file_door().open(path, Purpose::cache);
   struct stat status {};
-  if (!fd.valid() || ::fstat(fd.get(), &status) != 0 || status.st_size <= 0) return std::nullopt;
+  if (!found || ::fstat(found->fd.get(), &status) != 0 || status.st_size <= 0) return std::nullopt;
   auto size = static_cast<size_t>(status.st_size);
-  void* at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+  void* at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, found->fd.get(), 0);
   if (at == MAP_FAILED) return std::nullopt;
   KernelText made;
   made.text_ = {static_cast<const char*>(at), size};

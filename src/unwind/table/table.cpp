@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-
-#include "base/unique_fd.h"
 
 namespace assay::unwind {
 
@@ -127,10 +124,8 @@ Result<std::shared_ptr<const Table>> Table::from_bytes(std::vector<std::byte> by
   return table;
 }
 
-Result<std::shared_ptr<const Table>> Table::from_file(const std::string& path,
+Result<std::shared_ptr<const Table>> Table::from_file(UniqueFd fd, const std::string& path,
                                                       std::string_view build_id) {
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!fd.valid()) return fail_errno("cannot open {}", path);
   struct stat status;
   if (::fstat(fd.get(), &status) != 0) return fail_errno("cannot stat {}", path);
   // Only files of this user (or root) are mapped: another user could cut the file while we read.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "unwind/table/table_format.h"
 
 namespace assay::unwind {
@@ -27,9 +28,9 @@ Result<TableView> validate_table(std::span<const std::byte> bytes, bool check_su
 class Table {
  public:
   static Result<std::shared_ptr<const Table>> from_bytes(std::vector<std::byte> bytes);
-  // Maps a file of the cache. An Error unless the table in it has this build id: a second check,
-  // since TableStore finds the file by what the kernel says of the module.
-  static Result<std::shared_ptr<const Table>> from_file(const std::string& path,
+  // Maps a file of the cache, which `path` names. An Error unless the table in it has this build id:
+  // a second check, since TableStore finds the file by what the kernel says of the module.
+  static Result<std::shared_ptr<const Table>> from_file(UniqueFd fd, const std::string& path,
                                                         std::string_view build_id);
   ~Table();
   Table(const Table&) = delete;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_door.h"
 #include "base/unique_fd.h"
 
 namespace assay::unwind {
@@ -89,6 +90,10 @@ TableStore::TableStore(const std::string& cache_dir) {
   if (cache_dir.empty()) return;
   std::error_code ignored;
   std::string folder = cache_dir + "/unwind";
+  if (asks_for_files()) {  // who started us looks at the folder, for each entry
+    folder_ = folder;
+    return;
+  }
   std::filesystem::create_directories(cache_dir, ignored);
   ::mkdir(folder.c_str(), 0700);
   if (is_private(folder)) folder_ = folder;
@@ -103,14 +108,22 @@ std::shared_ptr<const Table> TableStore::get(const FileIdentity& file, const Bui
   std::string key = file.text(), path = path_of(file);
   if (auto table = registry().find(key)) return table;
   if (!path.empty()) {
-    if (auto kept = Table::from_file(path, file.build_id)) return registry().keep(key, *kept);
+    if (auto kept = read(path, file.build_id)) return registry().keep(key, kept);
   }
   auto bytes = build();
   if (!bytes) return nullptr;
   auto table = Table::from_bytes(std::move(*bytes));
   if (!table) return nullptr;
-  if (!path.empty()) save(**table, path);
+  if (!path.empty() && !asks_for_files()) save(**table, path);
   return registry().keep(key, *table);
+}
+
+std::shared_ptr<const Table> TableStore::read(const std::string& path,
+                                              const std::string& build_id) const {
+  auto found = file_door().open(path, Purpose::cache);
+  if (!found) return nullptr;
+  auto kept = Table::from_file(std::move(found->fd), path, build_id);
+  return kept ? *kept : nullptr;
 }
 
 void TableStore::save(const Table& table, const std::string& path) const {

@@ -6,7 +6,9 @@
 // the kernel says of the file (device, inode, size, times), not the build id that the file claims:
 // a library with a false build id gets a table of its own, and other libraries keep theirs. The
 // cache is used only where its folder belongs to the caller and no other user can write to it;
-// files that are damaged, foreign or of another version are ignored and replaced. Threads: safe;
+// files that are damaged, foreign or of another version are ignored and replaced. A confined process
+// reads the cache through its file door and stores nothing: a file that has taken it over would
+// otherwise decide what later runs believe of other libraries (docs/security.md). Threads: safe;
 // two threads may build the same table at once, one result is kept. Failures: null when the table
 // cannot be built; a cache that cannot be written costs only time.
 #pragma once
@@ -43,6 +45,7 @@ class TableStore {
 
  private:
   std::string path_of(const FileIdentity& file) const;  // "" when it is not kept on disk
+  std::shared_ptr<const Table> read(const std::string& path, const std::string& build_id) const;
   void save(const Table& table, const std::string& path) const;
 
   std::string folder_;  // empty: nothing is kept on disk

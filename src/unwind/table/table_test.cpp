@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/file_door.h"
 #include "base/testing/temporary_directory.h"
 #include "base/unique_fd.h"
 #include "os/process/module_file.h"
@@ -332,6 +333,41 @@ TEST_F(TableStoreTest, AFolderThatOthersCanWriteToIsNotUsed) {
   std::filesystem::permissions(dir_ + "/unwind", std::filesystem::perms::all);
   ASSERT_TRUE(get());
   EXPECT_TRUE(std::filesystem::is_empty(dir_ + "/unwind"));
+}
+
+// The door of a confined process, as far as the cache needs it.
+class CacheDoor final : public FileDoor {
+ public:
+  CacheDoor() { set_file_door(this); }
+  ~CacheDoor() override { set_file_door(nullptr); }
+  Result<FoundFile> open(const std::string& path, Purpose purpose) override {
+    if (purpose != Purpose::cache) return fail("not of the cache");
+    ++asked;
+    return direct_door().open(path, purpose);
+  }
+  Result<NewFile> create(const std::string&, Existing) override { return fail("nothing is made"); }
+  Result<UniqueFd> temporary() override { return fail("nothing is made"); }
+  int asked = 0;
+};
+
+TEST_F(TableStoreTest, AConfinedProcessReadsTheCacheAndStoresNothing) {
+  ASSERT_TRUE(get());
+  CacheDoor door;
+  ASSERT_TRUE(get());
+  EXPECT_EQ(built_, 1) << "a warm cache is used";
+  EXPECT_EQ(door.asked, 1);
+  inode_ = 77;
+  ASSERT_TRUE(get());
+  EXPECT_EQ(built_, 2);
+  EXPECT_FALSE(std::filesystem::exists(file())) << "it could hold anything";
+}
+
+TEST_F(TableStoreTest, ALinkInTheCacheIsNotFollowed) {
+  ASSERT_TRUE(get());
+  std::filesystem::rename(file(), dir_ + "/elsewhere");
+  std::filesystem::create_symlink(dir_ + "/elsewhere", file());
+  ASSERT_TRUE(get());
+  EXPECT_EQ(built_, 2);
 }
 
 TEST(Vdso, HasATable) {
