@@ -55,6 +55,8 @@ infer_one_request()
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = 65536  # an answer is one write
 
     def do_GET(self):
         infer_one_request()
@@ -70,7 +72,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
-    disable_nagle_algorithm = True
 
 
 server = Server(("127.0.0.1", 0), Handler)

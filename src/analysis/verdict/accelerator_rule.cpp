@@ -114,6 +114,16 @@ std::string waits_text(const Basis& basis, const DeviceWaits& waits) {
   return text;
 }
 
+// The header of the report has all of them.
+std::string short_figures_of(const AcceleratorUse& device) {
+  std::string text = device.about.device;
+  if (device.busy) text += fmt::format(" busy {}", format_percent(*device.busy));
+  if (device.throttled.value_or(0) > 0)
+    text += fmt::format(", held down by power or heat {} of the time",
+                        format_percent(*device.throttled));
+  return text;
+}
+
 Claim claim_of(const Basis& basis, double sure) {
   const Vitals& v = basis.vitals;
   DeviceWaits waits = waits_of(v);
@@ -130,7 +140,7 @@ Claim claim_of(const Basis& basis, double sure) {
               sure,
               {}};
   for (const AcceleratorUse& one : basis.run.accelerators) {
-    if (one.about.used_by_target) claim.numbers.push_back(figures_of(one));
+    if (one.about.used_by_target) claim.numbers.push_back(short_figures_of(one));
   }
   claim.numbers.push_back(fmt::format("waiting for it asleep {}, spinning {} of busy time",
                                       format_percent(waits.asleep),

@@ -3,6 +3,7 @@
 #include <climits>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -53,10 +54,15 @@ Result<std::string> check_trusted_file(const std::string& path) {
 
 Result<std::string> find_trusted_library(const std::string& name,
                                          std::span<const char* const> folders) {
+  std::optional<Error> refused;
   for (const char* folder : folders) {
     std::string path = fmt::format("{}/{}", folder, name);
-    if (::access(path.c_str(), F_OK) == 0) return check_trusted_file(path);
+    if (::access(path.c_str(), F_OK) != 0) continue;
+    auto trusted = check_trusted_file(path);
+    if (trusted) return trusted;
+    if (!refused) refused = trusted.error();
   }
+  if (refused) return std::unexpected(*refused);
   errno = ENOENT;
   return fail_errno("no folder of the system's has {}", name);
 }
