@@ -287,6 +287,7 @@ Json json_of(const analysis::Report& report) {
   json["thread_time"] = split(report.thread_time);
   json["processes"] = processes(report);
   json["threads"] = threads(report);
+  json["parallelism"] = json_parallelism(report);
   json["other_users"] = other_users(report);
   json["findings"] = json_findings(report);
   json["not_bottlenecks"] = json_not_bottlenecks(report);
@@ -296,6 +297,7 @@ Json json_of(const analysis::Report& report) {
   json["hot_paths"] = hot_paths(report);
   json["functions"] = functions(report);
   json["waits"] = waits(report);
+  json["idle_decisions"] = json_idle_decisions(report);
   json["heap"] = json_heap(report);
   json["rule_errors"] = report.rule_errors;
   return json;
