@@ -7,10 +7,6 @@
 namespace assay::analysis {
 namespace {
 
-void PrintTo(IdleReason reason, std::ostream* out) {
-  *out << describe(reason).id;
-}
-
 const IdleDecision* of_pool(const Report& report, const std::string& pool) {
   for (const IdleDecision& one : report.idle_decisions) {
     if (one.pool == pool) return &one;

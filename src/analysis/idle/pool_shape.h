@@ -29,12 +29,16 @@ struct PoolSite {
   uint64_t by_target = 0;    // of the waits: another pool of the target ended them
   uint64_t by_pool = 0;      // a thread of the same pool did
   uint64_t wakes = 0;        // waits of other pools that were ended from here
+  uint64_t accepted = 0;     // of the waits: on connections that clients opened
   int64_t answer_ns = 0;     // waited on connections that the target opened
   int64_t long_answer_ns = 0;  // of that: in waits too long to be for an answer
   // Decided:
   IdleReason reason = IdleReason::no_evidence;
   double branch_work = 0;  // of the pool's work: done on the way from its loop to the wait
 
+  // Descriptors of short-lived connections are often gone before they are looked at: those that are
+  // known tell of the others.
+  bool of_clients() const { return accepted > waits / 10 && answer_ns == 0; }
   bool ended_outside() const { return by_target + by_pool <= waits / 10; }
   bool mostly_sleeps() const { return sleeping_ns > waiting_ns / 2; }
 };

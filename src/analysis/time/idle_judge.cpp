@@ -224,6 +224,7 @@ void IdleJudge::observe_wait(const model::Wait& wait, BlockKind kind) {
   if (sleeps) slot.sleeping_ns += ns;
   ++groups_[index].waits;
   groups_[index].sleeps += sleeps;
+  slot.accepted += wait.fd_kind == model::FdKind::socket_accepted;
   if (wait.fd_kind == model::FdKind::socket_connected) {
     slot.answer_ns += ns;
     if (ns >= kKeptAliveNs) slot.long_answer_ns += ns;
@@ -235,8 +236,8 @@ void IdleJudge::observe_wait(const model::Wait& wait, BlockKind kind) {
 }
 
 void IdleJudge::observe_waker(const model::Wait& wait, uint32_t group, PoolSite& site) {
+  wakers_known_ |= wait.has(model::WaitFlag::runqueue_known);
   if (wait.waker.value >= group_of_thread_.size()) return;
-  wakers_known_ = true;
   uint32_t waker = group_of_thread_[wait.waker.value];
   if (waker == group) {
     ++site.by_pool;
@@ -346,7 +347,9 @@ IdleReason IdleJudge::reason(const model::Wait& wait, BlockKind kind) const {
   // A thread that waits on an accepted connection waits for work. A thread that waits for the
   // answer of another server does not, except on a connection that is only kept open.
   if (kind == BlockKind::network_receive) {
+    bool unknown = wait.fd_kind == model::FdKind::none && wait.waker == model::Wait::kNoWaker;
     if (wait.fd_kind == model::FdKind::socket_accepted) return client_connection;
+    if (unknown && slot && slot->of_clients()) return client_connection;
     bool outside = wait.fd_kind == model::FdKind::socket_connected &&
                    wait.waker == model::Wait::kNoWaker;
     if (outside) {

@@ -78,10 +78,11 @@ void ParallelismBuilder::add_wait(const model::Wait& wait, bool idle) {
   // A thread has one state at a time: what earlier waits cover is left out.
   model::TimeSpan left{covered_[thread], window_.end_ns};
   covered_[thread] = std::max(covered_[thread], pieces.whole().end_ns);
+  Pool& pool = pools_[pool_of_thread_[thread]];
+  mark(pool.queued, pieces.piece(model::WaitState::runqueue).within(left), 1);
   if (model::waits_for_cpu_only(wait)) return;
   model::TimeSpan asleep{pieces.piece(model::WaitState::blocked).begin_ns,
                          pieces.piece(model::WaitState::wakeup).end_ns};
-  Pool& pool = pools_[pool_of_thread_[thread]];
   mark(pool.inactive, asleep.within(left), 1);
   if (idle) mark(pool.idle, asleep.within(left), 1);
 }
@@ -98,18 +99,21 @@ Parallelism ParallelismBuilder::finish(const std::vector<ThreadTime>& threads,
   }
   if (found.threads == 0 || running_ns <= 0 || window_.empty()) return {};
   found.busiest_thread = static_cast<double>(most_ns) / static_cast<double>(running_ns);
-  int64_t alive = 0, inactive = 0, idle = 0;
+  int64_t alive = 0, inactive = 0, queued = 0, idle = 0;
   for (size_t moment = 0; moment < kMoments; ++moment) {
     for (const Pool& pool : pools_) {
       if (!serving.contains(pool.name)) continue;
       if (!pool.alive.empty()) alive += pool.alive[moment];
       if (!pool.inactive.empty()) inactive += pool.inactive[moment];
+      if (!pool.queued.empty()) queued += pool.queued[moment];
       if (!pool.idle.empty()) idle += pool.idle[moment];
     }
+    add_up(found.running, alive - inactive - queued);
     add_up(found.active, alive - inactive);
     add_up(found.at_work, alive - idle);
     found.mean_active += static_cast<double>(std::max<int64_t>(0, alive - inactive)) / kMoments;
   }
+  for (double& share : found.running) share /= kMoments;
   for (double& share : found.active) share /= kMoments;
   for (double& share : found.at_work) share /= kMoments;
   return found;

@@ -17,6 +17,7 @@
 namespace assay::analysis {
 
 struct Parallelism {
+  std::vector<double> running;  // share of the window with 0, 1, 2, … threads on a CPU
   std::vector<double> active;   // share of the window with 0, 1, 2, … threads running or ready
   std::vector<double> at_work;  // … with so many threads that are not idle
   double mean_active = 0;
@@ -40,7 +41,7 @@ class ParallelismBuilder {
   static constexpr size_t kMoments = 8192;
   struct Pool {
     std::string name;
-    std::vector<int32_t> inactive, idle, alive;  // changes by moment
+    std::vector<int32_t> inactive, queued, idle, alive;  // changes by moment
   };
   size_t first_moment(TimeNs time) const;
   void mark(std::vector<int32_t>& changes, const model::TimeSpan& span, int32_t by) const;

@@ -6,6 +6,7 @@ Json json_parallelism(const analysis::Report& report) {
   const analysis::Parallelism& found = report.parallelism;
   if (!found.known()) return nullptr;
   Json json{{"threads", found.threads},
+            {"running", found.running},
             {"active", found.active},
             {"at_work", found.at_work},
             {"mean_active", found.mean_active},
