@@ -84,7 +84,7 @@ TEST(IdleSites, WhereOnlyClientsAreConnectedAPollThatTheOutsideEndsWaitsForThem)
     std::vector<std::string> poll{"main", "loop", "serve", "sock_recv", "libc.so.6:poll",
                                   "k:do_sys_poll"};
     std::vector<std::string> parse{"main", "loop", "serve", "sock_recv", "parse"};
-    server.thread("w", "w", {runs({"main", "loop", "work"}, 4), runs(parse, 4), waits(poll, 8)});
+    server.thread("w", "w", {runs({"main", "loop", "work"}, 6), runs(parse, 3), waits(poll, 8)});
     auto other = server.thread("o", "o", {runs(kCompute, 1), waits(kTakeWork, 1)});
     ends_waits(server, other, other);  // so that wakers are known
     server.level(model::SeriesScope::socket, "connections", 4, "port 80 inbound");

@@ -7,15 +7,15 @@
 namespace assay::analysis {
 namespace {
 
-// Threads of one server: each runs for its turn and waits the rest, at `wait`.
+// Threads of one server: each takes work, then runs for its turn and waits the rest, at `wait`.
 FakeServer turns(int threads, double run_ms, double period_ms,
                  const std::vector<std::string>& wait, bool together) {
   FakeServer server(8, 4);
   for (int i = 0; i < threads; ++i) {
     double before = together ? 0.001 : run_ms * i + 0.001;
     server.thread("w-" + std::to_string(i), "w-*",
-                  {waits(wait, before), runs(kCompute, run_ms),
-                   waits(wait, period_ms - run_ms - before)});
+                  {waits(kTakeWork, 0.1), waits(wait, before), runs(kCompute, run_ms),
+                   waits(wait, period_ms - run_ms - before - 0.1)});
   }
   return server;
 }
@@ -24,7 +24,7 @@ const std::vector<std::string> kTurn = below_loop(
     {"handle", "take_turn", "libc.so.6:pthread_cond_wait", "k:do_futex", "k:futex_wait_queue"});
 
 TEST(Parallelism, AddsUpToTheWindow) {
-  Report report = turns(4, 10, 40, kTurn, false).report();
+  Report report = turns(4, 10, 40.2, kTurn, false).report();
   double sum = 0;
   for (double share : report.parallelism.active) sum += share;
   EXPECT_NEAR(sum, 1, 1e-9);
@@ -33,7 +33,7 @@ TEST(Parallelism, AddsUpToTheWindow) {
 }
 
 TEST(Parallelism, ThreadsThatTakeTurnsAreOneAtATime) {
-  Report report = turns(4, 10, 40, kTurn, false).report();
+  Report report = turns(4, 10, 40.2, kTurn, false).report();
   ASSERT_GE(report.parallelism.active.size(), 2u);
   EXPECT_NEAR(report.parallelism.active[1], 1, 0.02);
   EXPECT_NEAR(report.parallelism.busiest_thread, 0.25, 0.01);
@@ -50,7 +50,7 @@ TEST(Parallelism, ThreadsThatRunTogetherAreNot) {
 
 // The same turns with nothing to do in between: nobody is kept waiting.
 TEST(Parallelism, ThreadsWithoutWorkAreNotOneAtATime) {
-  Report report = turns(4, 10, 40, kTakeWork, false).report();
+  Report report = turns(4, 10, 40.2, kTakeWork, false).report();
   EXPECT_NEAR(Parallelism::at_least(report.parallelism.at_work, 2), 0, 0.02);
   EXPECT_NE(report.verdict.kind, VerdictKind::serial_stage) << report.verdict.sentence;
 }
