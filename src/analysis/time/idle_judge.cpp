@@ -45,6 +45,11 @@ bool waits_for_callers(const Function& function) {
   return starts_any(function.module, kModules) || starts_any(bare_name(function.name), kNames);
 }
 
+// A connection that was closed before anybody looked who had opened it.
+bool is_of_unknown_peer(model::FdKind kind) {
+  return kind == model::FdKind::none || kind == model::FdKind::socket_stream;
+}
+
 // Functions whose CPU time is the price of waiting, not work.
 bool is_waiting_call(const Function& function) {
   static constexpr std::array<std::string_view, 26> kCalls{"pthread_cond_",
@@ -328,7 +333,7 @@ IdleJudge::Known IdleJudge::by_rules(PathIndex path, BlockKind kind) const {
 bool IdleJudge::from_clients_only(const model::Wait& wait, BlockKind kind,
                                   const PoolSite& site) const {
   bool of_sockets = kind == BlockKind::poll ||
-                    (kind == BlockKind::network_receive && wait.fd_kind == model::FdKind::none);
+                    (kind == BlockKind::network_receive && is_of_unknown_peer(wait.fd_kind));
   if (!of_sockets || !clients_only_ || !wakers_known_) return false;
   uint32_t process = groups_[group_of(wait.thread)].process;
   bool on_machine = process < unix_.size() && unix_[process] != 0;
@@ -347,7 +352,7 @@ IdleReason IdleJudge::reason(const model::Wait& wait, BlockKind kind) const {
   // A thread that waits on an accepted connection waits for work. A thread that waits for the
   // answer of another server does not, except on a connection that is only kept open.
   if (kind == BlockKind::network_receive) {
-    bool unknown = wait.fd_kind == model::FdKind::none && wait.waker == model::Wait::kNoWaker;
+    bool unknown = is_of_unknown_peer(wait.fd_kind) && wait.waker == model::Wait::kNoWaker;
     if (wait.fd_kind == model::FdKind::socket_accepted) return client_connection;
     if (unknown && slot && slot->of_clients()) return client_connection;
     bool outside = wait.fd_kind == model::FdKind::socket_connected &&

@@ -17,7 +17,8 @@ std::string percent_of(uint64_t part, uint64_t whole) {
 std::vector<std::string> evidence(const analysis::IdleDecision& one) {
   std::vector<std::string> phrases{
       fmt::format("{} of thread time", format_percent(one.share)),
-      fmt::format("{} waits, {} in all", format_count(one.waits), format_duration(one.time_ns))};
+      fmt::format("{} {}, {} in all", format_count(one.waits), one.waits == 1 ? "wait" : "waits",
+                  format_duration(one.time_ns))};
   if (one.candidates == 0) return phrases;
   if (one.ended_by_target > 0) {
     phrases.push_back(fmt::format("{} ended by other pools of the target",
