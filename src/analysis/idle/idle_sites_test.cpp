@@ -53,8 +53,7 @@ TEST(IdleSites, AQueueThatTakesAPartOfTheWorkIsStillWhereTheLoopWaits) {
 // The same shares where the branch first wakes the thread that answers.
 TEST(IdleSites, ABranchThatWakesTheOneItWaitsForAsks) {
   FakeServer server;
-  auto asker = server.thread(
-      "d", "d", {runs(kPopWork, 0.5), runs(kDeliver, 9.5), waits(kPop, 10)});
+  auto asker = server.thread("d", "d", {runs(kPopWork, 0.5), runs(kDeliver, 9.5), waits(kPop, 10)});
   auto other = server.thread("o", "o", {runs(kCompute, 10), waits(kTakeWork, 10)});
   ends_waits(server, asker, other);
   std::vector<std::string> wakes = kPopWork;
@@ -81,8 +80,8 @@ TEST(IdleSites, WhereOnlyClientsAreConnectedAPollThatTheOutsideEndsWaitsForThem)
   for (bool asks : {false, true}) {
     FakeServer server;
     // A handler that polls its connection, in a branch that works.
-    std::vector<std::string> poll{"main", "loop", "serve", "sock_recv", "libc.so.6:poll",
-                                  "k:do_sys_poll"};
+    std::vector<std::string> poll{"main",      "loop",           "serve",
+                                  "sock_recv", "libc.so.6:poll", "k:do_sys_poll"};
     std::vector<std::string> parse{"main", "loop", "serve", "sock_recv", "parse"};
     server.thread("w", "w", {runs({"main", "loop", "work"}, 6), runs(parse, 3), waits(poll, 8)});
     auto other = server.thread("o", "o", {runs(kCompute, 1), waits(kTakeWork, 1)});
@@ -96,14 +95,30 @@ TEST(IdleSites, WhereOnlyClientsAreConnectedAPollThatTheOutsideEndsWaitsForThem)
   }
 }
 
+// A connection that is closed before it is looked at is like the others of its place.
+TEST(IdleSites, ConnectionsThatAreKnownTellOfThoseThatAreGone) {
+  const std::vector<std::string> read{"main", "loop", "serve", "libc.so.6:recv", "k:sk_wait_data"};
+  for (auto known : {model::FdKind::socket_accepted, model::FdKind::socket_connected}) {
+    FakeServer server;
+    server.thread("w", "w",
+                  {runs({"main", "loop", "work"}, 6), runs({"main", "loop", "serve", "parse"}, 3),
+                   receives(read, 4, known), receives(read, 4, model::FdKind::socket_stream)});
+    const Report report = server.report();
+    ASSERT_FALSE(report.idle_decisions.empty());
+    for (const IdleDecision& one : report.idle_decisions) {
+      EXPECT_EQ(one.idle(), known == model::FdKind::socket_accepted) << describe(one.reason).id;
+    }
+  }
+}
+
 // The sleeps of a thread that nobody waits for are not those of a request.
 TEST(IdleSites, AThreadOnItsOwnClockIsIdleBetween) {
   const std::vector<std::string> sleep{"libc.so.6:clone3", "tick", "libc.so.6:clock_nanosleep",
                                        "k:hrtimer_nanosleep"};
   FakeServer server;
   server.thread("w", "w", {runs(kCompute, 8), waits(kTakeWork, 2)});
-  auto ticker = server.thread("t", "t", {runs({"libc.so.6:clone3", "tick", "sweep"}, 0.5),
-                                         waits(sleep, 9.5)});
+  auto ticker = server.thread(
+      "t", "t", {runs({"libc.so.6:clone3", "tick", "sweep"}, 0.5), waits(sleep, 9.5)});
   {
     const Report report = server.report();
     const IdleDecision* one = of_pool(report, "t");

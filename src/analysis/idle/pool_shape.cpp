@@ -101,8 +101,8 @@ bool PoolShape::is_entry(const Candidate& one, const Pool& pool, const Context& 
   if (pool.branches_at_top != 1 || site.mostly_sleeps()) return false;
   bool outermost = ratio(static_cast<double>(weight_[one.fork].work),
                          static_cast<double>(pool.work)) >= kAllWork;
-  double asked = ratio(static_cast<double>(weight_[one.branch].wakes),
-                       static_cast<double>(site.waits));
+  double asked =
+      ratio(static_cast<double>(weight_[one.branch].wakes), static_cast<double>(site.waits));
   bool for_a_thread = site.by_target + site.by_pool > site.waits / 2;
   return outermost && (for_a_thread ? asked < kAsksNobody : !context.asks_outside);
 }
@@ -125,12 +125,12 @@ IdleReason PoolShape::unplaced(const Candidate& one, const std::vector<Candidate
   // Of several places at the loop, work comes to the one that the outside ends; a place where only
   // time is waited for is none.
   bool waits_for_more = !site.mostly_sleeps() && pool.branches_at_top == 1;
-  bool only_one_from_outside =
-      site.ended_outside() && !site.mostly_sleeps() &&
-      std::ranges::none_of(all, [&](const Candidate& other) {
-        return other.site != one.site && other.notable && depth_[other.fork] <= pool.top &&
-               !other.site->mostly_sleeps() && other.site->ended_outside();
-      });
+  bool only_one_from_outside = site.ended_outside() && !site.mostly_sleeps() &&
+                               std::ranges::none_of(all, [&](const Candidate& other) {
+                                 return other.site != one.site && other.notable &&
+                                        depth_[other.fork] <= pool.top &&
+                                        !other.site->mostly_sleeps() && other.site->ended_outside();
+                               });
   bool known_wakers = std::ranges::any_of(
       all, [](const Candidate& other) { return other.site->by_target + other.site->by_pool > 0; });
   if (rests || waits_for_more || (known_wakers && only_one_from_outside)) {
@@ -149,12 +149,12 @@ void PoolShape::decide(std::span<PoolSite* const> sites, const Context& context)
   for (const Candidate& one : candidates) {
     PoolSite& site = *one.site;
     if (one.branch != 0) {
-      site.branch_work = ratio(static_cast<double>(weight_[one.branch].work),
-                               static_cast<double>(pool.work));
+      site.branch_work =
+          ratio(static_cast<double>(weight_[one.branch].work), static_cast<double>(pool.work));
     }
-    bool asks = one.branch != 0 && site.by_target > site.waits / 2 &&
-                static_cast<double>(weight_[one.branch].wakes) >=
-                    kAsks * static_cast<double>(site.waits);
+    bool asks =
+        one.branch != 0 && site.by_target > site.waits / 2 &&
+        static_cast<double>(weight_[one.branch].wakes) >= kAsks * static_cast<double>(site.waits);
     if (depth_[one.fork] > pool.top) {
       site.reason = IdleReason::inside_work;
     } else if (asks) {

@@ -26,11 +26,11 @@ struct PoolSite {
   int64_t waiting_ns = 0;    // of demand waits that end here
   int64_t sleeping_ns = 0;   // of that: only time ends it
   uint64_t waits = 0;
-  uint64_t by_target = 0;    // of the waits: another pool of the target ended them
-  uint64_t by_pool = 0;      // a thread of the same pool did
-  uint64_t wakes = 0;        // waits of other pools that were ended from here
-  uint64_t accepted = 0;     // of the waits: on connections that clients opened
-  int64_t answer_ns = 0;     // waited on connections that the target opened
+  uint64_t by_target = 0;      // of the waits: another pool of the target ended them
+  uint64_t by_pool = 0;        // a thread of the same pool did
+  uint64_t wakes = 0;          // waits of other pools that were ended from here
+  uint64_t accepted = 0;       // of the waits: on connections that clients opened
+  int64_t answer_ns = 0;       // waited on connections that the target opened
   int64_t long_answer_ns = 0;  // of that: in waits too long to be for an answer
   // Decided:
   IdleReason reason = IdleReason::no_evidence;

@@ -270,11 +270,10 @@ void IdleJudge::leave_out_waiting_calls() {
 
 void IdleJudge::find_housekeepers() {
   std::unordered_map<uint32_t, int64_t> most;  // CPU time of a pool's busiest group
-  for (const Group& group : groups_)
-    most[group.pool] = std::max(most[group.pool], group.cpu_ns);
+  for (const Group& group : groups_) most[group.pool] = std::max(most[group.pool], group.cpu_ns);
   for (Group& group : groups_) {
-    group.keeps_house = static_cast<double>(group.cpu_ns) <
-                        kHousekeeping * static_cast<double>(most[group.pool]);
+    group.keeps_house =
+        static_cast<double>(group.cpu_ns) < kHousekeeping * static_cast<double>(most[group.pool]);
   }
 }
 
@@ -294,9 +293,8 @@ void IdleJudge::decide_group(Group& group, PoolShape& shape) {
   }
   for (const auto& [entry, sites] : by_entry) shape.decide(sites, context);
   // A pool that does work and sleeps does so between parts of it; one that does none keeps house.
-  double share = all_cpu_ns_ > 0
-                     ? static_cast<double>(group.cpu_ns) / static_cast<double>(all_cpu_ns_)
-                     : 0;
+  double share =
+      all_cpu_ns_ > 0 ? static_cast<double>(group.cpu_ns) / static_cast<double>(all_cpu_ns_) : 0;
   group.serves = group.cpu_ns > 0 && share >= kServingShare;
   group.on_own_clock =
       group.sleeps == group.waits && share < kSleeperServes &&
@@ -355,8 +353,8 @@ IdleReason IdleJudge::reason(const model::Wait& wait, BlockKind kind) const {
     bool unknown = is_of_unknown_peer(wait.fd_kind) && wait.waker == model::Wait::kNoWaker;
     if (wait.fd_kind == model::FdKind::socket_accepted) return client_connection;
     if (unknown && slot && slot->of_clients()) return client_connection;
-    bool outside = wait.fd_kind == model::FdKind::socket_connected &&
-                   wait.waker == model::Wait::kNoWaker;
+    bool outside =
+        wait.fd_kind == model::FdKind::socket_connected && wait.waker == model::Wait::kNoWaker;
     if (outside) {
       bool kept = slot && static_cast<double>(slot->long_answer_ns) >=
                               kNearlyAll * static_cast<double>(slot->answer_ns);

@@ -68,10 +68,10 @@ class IdleJudge {
     uint64_t waits = 0, sleeps = 0;  // demand waits, and those of them that only time ends
     uint64_t wakes = 0;              // waits of other groups that it ended
     bool serves = false;
-    uint32_t pool = 0;           // groups of one pool's name are of one pool
+    uint32_t pool = 0;  // groups of one pool's name are of one pool
     uint32_t process = 0;
-    bool keeps_house = false;    // does no work, beside a group of the same name that does
-    bool on_own_clock = false;   // only sleeps, for nobody
+    bool keeps_house = false;   // does no work, beside a group of the same name that does
+    bool on_own_clock = false;  // only sleeps, for nobody
   };
   static constexpr uint32_t kNoSlot = UINT32_MAX;
   // CPU time of a slot that was spent inside one call of a library's.
@@ -102,7 +102,7 @@ class IdleJudge {
   std::vector<uint8_t> waited_in_;  // by call: demand waits were made in it
   std::unordered_map<uint64_t, CallCpu> call_cpu_;  // by slot × call
   std::vector<uint32_t> depth_;
-  std::vector<PathIndex> entry_;  // by path: the outermost frame that is the program's own
+  std::vector<PathIndex> entry_;      // by path: the outermost frame that is the program's own
   mutable std::vector<Known> known_;  // by path × kind
   mutable std::vector<uint8_t> looked_up_;
   int64_t all_cpu_ns_ = 0;

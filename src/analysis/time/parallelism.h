@@ -50,8 +50,8 @@ class ParallelismBuilder {
   const run::Contents& run_;
   model::TimeSpan window_;
   std::vector<uint32_t> pool_of_thread_;
-  std::vector<uint8_t> seen_;        // by thread
-  std::vector<TimeNs> covered_;      // by thread: until here its waits were counted
+  std::vector<uint8_t> seen_;    // by thread
+  std::vector<TimeNs> covered_;  // by thread: until here its waits were counted
   std::vector<Pool> pools_;
 };
 

@@ -8,8 +8,8 @@ namespace assay::analysis {
 namespace {
 
 // Threads of one server: each takes work, then runs for its turn and waits the rest, at `wait`.
-FakeServer turns(int threads, double run_ms, double period_ms,
-                 const std::vector<std::string>& wait, bool together) {
+FakeServer turns(int threads, double run_ms, double period_ms, const std::vector<std::string>& wait,
+                 bool together) {
   FakeServer server(8, 4);
   for (int i = 0; i < threads; ++i) {
     double before = together ? 0.001 : run_ms * i + 0.001;

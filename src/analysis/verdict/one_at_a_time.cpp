@@ -41,12 +41,13 @@ std::optional<Claim> one_at_a_time(const Basis& basis) {
                   format_percent(*v.one_at_a_time)),
       fmt::format("the busiest thread has {} of the running time",
                   format_percent(*v.busiest_thread))};
-  return Claim{VerdictKind::serial_stage,
-               fmt::format("{}: {} threads take turns; one of them runs or could run {} of the "
-                           "time, and hardly ever do two run at once, while {} and {:.3g} CPUs may be used.",
-                           describe(VerdictKind::serial_stage).stem, found.threads,
-                           format_percent(*v.active), others, *v.usable_cpus),
-               0.75, numbers};
+  return Claim{
+      VerdictKind::serial_stage,
+      fmt::format("{}: {} threads take turns; one of them runs or could run {} of the "
+                  "time, and hardly ever do two run at once, while {} and {:.3g} CPUs may be used.",
+                  describe(VerdictKind::serial_stage).stem, found.threads,
+                  format_percent(*v.active), others, *v.usable_cpus),
+      0.75, numbers};
 }
 
 }  // namespace assay::analysis

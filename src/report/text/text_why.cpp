@@ -25,26 +25,26 @@ std::vector<std::string> evidence(const analysis::IdleDecision& one) {
                                   percent_of(one.ended_by_target, one.candidates)));
   }
   if (one.ended_by_pool > 0) {
-    phrases.push_back(fmt::format("{} ended by its own pool",
-                                  percent_of(one.ended_by_pool, one.candidates)));
+    phrases.push_back(
+        fmt::format("{} ended by its own pool", percent_of(one.ended_by_pool, one.candidates)));
   }
   uint64_t threads = std::min(one.candidates, one.ended_by_target + one.ended_by_pool);
   if (threads < one.candidates) {
     phrases.push_back(fmt::format("{} ended by network, time or others",
                                   percent_of(one.candidates - threads, one.candidates)));
   }
-  phrases.push_back(fmt::format("{} of the pool's work on the way to it",
-                                format_percent(one.branch_work)));
+  phrases.push_back(
+      fmt::format("{} of the pool's work on the way to it", format_percent(one.branch_work)));
   return phrases;
 }
 
 void write_decision(const analysis::IdleDecision& one, TextPage& page) {
   const analysis::IdleReasonRow& reason = analysis::describe(one.reason);
-  std::string process = one.role.empty() ? fmt::format("{}", one.pid)
-                                         : fmt::format("{} ({})", one.pid, one.role);
+  std::string process =
+      one.role.empty() ? fmt::format("{}", one.pid) : fmt::format("{} ({})", one.pid, one.role);
   page.line();
-  page.line(page.ink(Ink::bold, fitted(fmt::format("{}  {}", printable(one.pool), process),
-                                       page.width())));
+  page.line(page.ink(Ink::bold,
+                     fitted(fmt::format("{}  {}", printable(one.pool), process), page.width())));
   page.paragraph("  ", fmt::format("{} in {}", analysis::block_kind_name(one.kind), one.site), 4);
   std::string because = fmt::format("because {}", reason.because);
   if (!one.rule.empty()) because += fmt::format(" ({})", one.rule);
