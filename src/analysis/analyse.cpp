@@ -6,8 +6,10 @@
 
 #include "analysis/accounted/accounted_run.h"
 #include "analysis/heap/heap_findings.h"
+#include "analysis/idle/idle_sites.h"
 #include "analysis/rules/detect.h"
 #include "analysis/time/handoffs.h"
+#include "analysis/time/parallelism.h"
 #include "analysis/time/wait_shapes.h"
 #include "analysis/verdict/gain.h"
 #include "analysis/verdict/verdict.h"
@@ -75,6 +77,8 @@ struct Passes {
   LockBuilder locks;
   WaitShapes shapes;
   Handoffs handoffs;
+  IdleSites idle_sites;
+  ParallelismBuilder parallelism;
   std::vector<ThreadCpu> cpu;  // by thread of the run
   uint64_t waits = 0;
   uint64_t waits_without_stack = 0;
@@ -94,6 +98,8 @@ struct Passes {
         locks(tree, judge, run),
         shapes(tree, run.threads.size()),
         handoffs(judge),
+        idle_sites(tree, judge, run),
+        parallelism(run),
         cpu(run.threads.size()) {}
 
   Result<void> read() {
@@ -114,6 +120,7 @@ struct Passes {
     thread_time.add_sample(sample, leaf ? leaf->kind : CodeKind::marker);
     if (!selected[sample.thread.value]) return;
     on_cpu.add(sample);
+    parallelism.add_sample(sample);
     ThreadCpu& mine = cpu[sample.thread.value];
     auto role = static_cast<size_t>(rules.categories.role(tree.path_of(sample.stack)));
     mine.role_ns[role] += sample.weight_ns;
@@ -121,12 +128,14 @@ struct Passes {
   }
 
   void visit(const AccountedWait& accounted_wait) {
-    const auto& [wait, kind, idle] = accounted_wait;
+    const auto& [wait, kind, idle, reason] = accounted_wait;
     ++waits;
     PlacedWait placed = thread_time.add_wait(wait, kind, idle);
     off_cpu.add(wait, kind, idle, placed);
     shapes.add(wait, kind, placed);
     handoffs.add(wait, kind, idle, placed);
+    idle_sites.add(wait, kind, reason, placed);
+    parallelism.add_wait(wait, idle);
     if (!idle) locks.add(wait, kind, placed);
     if (placed.blocked_ns > 0 && !has_stack(wait.stack)) ++waits_without_stack;
   }
@@ -219,6 +228,8 @@ Result<Measured> measure(const run::Reader& reader, const Options& options, cons
   measured.on_cpu = passes.on_cpu.finish(options.max_functions, options.max_paths);
   measured.off_cpu = passes.off_cpu.finish(options.max_waits);
   measured.wait_shapes = passes.shapes.finish();
+  measured.idle_decisions = passes.idle_sites.finish(measured.thread_time.wall_ns);
+  measured.parallelism = passes.parallelism.finish(measured.threads, serving_pools(measured));
   measured.handed_over = handed_over(passes, measured.threads);
   if (!is_of_counts(measured.run_kind)) {  // else nothing of it is about time
     measured.categories = category_shares(passes.rules.categories, passes.tree, passes.on_cpu);

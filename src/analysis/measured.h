@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/heap/heap_summary.h"
+#include "analysis/idle/idle_sites.h"
 #include "analysis/load/workload.h"
 #include "analysis/locks/locks.h"
 #include "analysis/profile/accelerators.h"
@@ -16,6 +17,7 @@
 #include "analysis/profile/profile.h"
 #include "analysis/profile/quality.h"
 #include "analysis/time/handoffs.h"
+#include "analysis/time/parallelism.h"
 #include "analysis/time/thread_time.h"
 #include "analysis/time/wait_shapes.h"
 #include "model/other_user.h"
@@ -49,6 +51,8 @@ struct Measured {
   OffCpuProfile off_cpu;
   WaitShapeShares wait_shapes;
   HandedOver handed_over;
+  Parallelism parallelism;  // of the serving pools
+  std::vector<IdleDecision> idle_decisions;  // of the places that matter
   std::vector<CategoryShare> categories;
   std::vector<LockSummary> locks;
   HeapSummary heap;

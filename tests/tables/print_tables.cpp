@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analysis/idle/idle_reason.h"
 #include "analysis/rules/rule_set.h"
 #include "analysis/rules/share_of.h"
 #include "model/other_user.h"
@@ -59,6 +60,14 @@ Json relations() {
   return list;
 }
 
+Json idle_reasons_json() {
+  Json list = Json::array();
+  for (const IdleReasonRow& row : idle_reasons()) {
+    list.push_back({{"id", row.id}, {"idle", row.idle}, {"because", row.because}});
+  }
+  return list;
+}
+
 template <class Rows>
 Json ids(const Rows& rows) {
   Json list = Json::array();
@@ -74,6 +83,7 @@ int main() {
   Json all{{"verdict_kinds", verdicts()},
            {"wait_kinds", waits()},
            {"vitals", vitals()},
+           {"idle_reasons", idle_reasons_json()},
            {"causes", ids(kCauses)},
            {"shares_of", ids(kSharesOf)},
            {"lock_shapes", ids(kLockShapes)},

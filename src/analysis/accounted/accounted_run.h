@@ -39,6 +39,7 @@ struct AccountedWait {
   const model::Wait& wait;
   BlockKind kind = BlockKind::unknown;
   bool idle = false;  // it waits for work
+  IdleReason reason = IdleReason::no_evidence;
 };
 
 // Looks on while settle() reads: every wait of the window, then every sample of it.
@@ -90,7 +91,8 @@ class AccountedRun {
   bool lists(model::ThreadId thread) const { return thread.value < contents().threads.size(); }
   AccountedWait account(const model::Wait& wait) const {
     BlockKind kind = classifier_.kind_of(wait);
-    return {wait, kind, judge_ && judge_->idle(wait, kind)};
+    IdleReason reason = judge_ ? judge_->reason(wait, kind) : IdleReason::no_evidence;
+    return {wait, kind, is_idle(reason), reason};
   }
 
   // Rows of listed threads, by this reader of the run. visit(const model::Sample&).

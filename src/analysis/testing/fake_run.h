@@ -25,6 +25,7 @@ class FakeRun : public run::Reader {
   }
 
   run::Contents& edit() { return contents_; }
+  std::vector<model::Wait>& edit_waits() { return waits_; }
 
   model::ProcessId add_process(pid_t pid, const std::string& exe,
                                const std::string& role = "main") {

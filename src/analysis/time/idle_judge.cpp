@@ -12,19 +12,15 @@
 namespace assay::analysis {
 namespace {
 
-// A branch that does less of its pool's work than this only waits.
-constexpr double kWorkShare = 0.03;
-// The frame that does a pool's work holds at least this much of its CPU time.
-constexpr double kMostWork = 0.5;
-// Below this many samples a pool's work cannot be placed.
-constexpr uint64_t kEnoughSamples = 20;
-// One place that takes this much of a pool's waiting is its resting place.
-constexpr double kDominates = 0.9;
-// Waits below this share of a pool's say nothing of where its loop is.
-constexpr double kNotable = 0.001;
 // A wait this long for an answer is no wait for an answer: no request was sent.
 constexpr int64_t kKeptAliveNs = kNsPerSecond;
+// Connections are only kept open where nearly all of the waiting is as long.
+constexpr double kNearlyAll = 0.9;
 constexpr double kServingShare = 0.03;  // of the target's CPU time
+// A pool that only sleeps takes part in requests when it does this much of the target's work, or
+// wakes others this often per sleep.
+constexpr double kSleeperServes = 0.2;
+constexpr double kSleeperHandsOn = 0.1;
 // Of the CPU time of the busiest process of the same pool.
 constexpr double kHousekeeping = 0.02;
 
@@ -47,6 +43,11 @@ bool waits_for_callers(const Function& function) {
       "syscall",      "nanosleep",   "clock_nanosleep"};
   if (function.kind != CodeKind::user) return true;
   return starts_any(function.module, kModules) || starts_any(bare_name(function.name), kNames);
+}
+
+// A connection that was closed before anybody looked who had opened it.
+bool is_of_unknown_peer(model::FdKind kind) {
+  return kind == model::FdKind::none || kind == model::FdKind::socket_stream;
 }
 
 // Functions whose CPU time is the price of waiting, not work.
@@ -111,12 +112,26 @@ IdleJudge::IdleJudge(const CallTree& tree, const StackFeatures& features, const 
     if (added) {
       uint32_t number = pools.try_emplace(pool, static_cast<uint32_t>(pools.size())).first->second;
       groups_.emplace_back().pool = number;
+      groups_.back().process = thread.process.value;
     }
     group_of_thread_.push_back(it->second);
   }
   known_.resize(tree.paths().size() * kBlockKindCount);
   looked_up_.resize(known_.size());
+  unix_.resize(run.processes.size());
+  look_at_sockets(run);
   trim();
+}
+
+// Sockets are counted while the window is open: a run that has counts has seen the connections.
+void IdleJudge::look_at_sockets(const run::Contents& run) {
+  bool seen = false, asks = false;
+  for (const model::Series& series : run.series) {
+    if (series.scope != model::SeriesScope::socket) continue;
+    seen = true;
+    asks |= series.label.ends_with("outbound");
+  }
+  clients_only_ = seen && !asks;
 }
 
 uint32_t IdleJudge::group_of(model::ThreadId thread) const {
@@ -136,9 +151,11 @@ void IdleJudge::trim() {
   call_.resize(paths.size());
   waited_in_.resize(paths.size());
   depth_.resize(paths.size());
+  entry_.resize(paths.size());
   for (PathIndex path = 1; path < paths.size(); ++path) {
     const CallTree::Path& at = paths[path];
     depth_[path] = depth_[at.parent] + 1;
+    entry_[path] = entry_[at.parent] != 0 || library[at.function] ? entry_[at.parent] : path;
     trimmed_[path] = library[at.function] ? trimmed_[at.parent] : path;
     machinery_[path] = library[at.function] && (machinery_[at.parent] || waits[at.function]);
     bool user = tree_.functions()[at.function].kind == CodeKind::user;
@@ -176,9 +193,9 @@ void IdleJudge::observe_sample(const model::Sample& sample) {
   PathIndex path = tree_.path_of(sample.stack);
   group.cpu_ns += sample.weight_ns;
   all_cpu_ns_ += sample.weight_ns;
-  ++group.samples;
-  if (machinery_[path]) return;
   Slot& slot = slot_of(index, trimmed_[path]);
+  ++slot.all_samples;
+  if (machinery_[path]) return;
   slot.cpu_ns += sample.weight_ns;
   ++slot.samples;
   if (call_[path] == 0) return;
@@ -206,7 +223,37 @@ void IdleJudge::observe_wait(const model::Wait& wait, BlockKind kind) {
   int64_t ns = std::max<int64_t>(0, wait.duration_ns);
   slot.waiting_ns += ns;
   ++slot.waits;
-  groups_[index].waiting_ns += ns;
+  // A poll without descriptors is a sleep.
+  bool sleeps = kind == BlockKind::timer ||
+                (kind == BlockKind::poll && wait.syscall != model::kNoSyscall && wait.arg == 0);
+  if (sleeps) slot.sleeping_ns += ns;
+  ++groups_[index].waits;
+  groups_[index].sleeps += sleeps;
+  slot.accepted += wait.fd_kind == model::FdKind::socket_accepted;
+  if (wait.fd_kind == model::FdKind::socket_connected) {
+    slot.answer_ns += ns;
+    if (ns >= kKeptAliveNs) slot.long_answer_ns += ns;
+  }
+  if (wait.fd_kind == model::FdKind::socket_unix && groups_[index].process < unix_.size()) {
+    unix_[groups_[index].process] = 1;
+  }
+  observe_waker(wait, index, slot);
+}
+
+void IdleJudge::observe_waker(const model::Wait& wait, uint32_t group, PoolSite& site) {
+  wakers_known_ |= wait.has(model::WaitFlag::runqueue_known);
+  if (wait.waker.value >= group_of_thread_.size()) return;
+  uint32_t waker = group_of_thread_[wait.waker.value];
+  if (waker == group) {
+    ++site.by_pool;
+    return;
+  }
+  ++site.by_target;
+  ++groups_[waker].wakes;
+  // The last use of `site`: a new slot moves the others.
+  if (PathIndex path = tree_.path_of(wait.waker_stack); path != 0) {
+    ++slot_of(waker, trimmed_[path]).wakes;
+  }
 }
 
 // What a call costs that sleeps is the price of waiting, whatever it is called: the way into the
@@ -223,118 +270,104 @@ void IdleJudge::leave_out_waiting_calls() {
 
 void IdleJudge::find_housekeepers() {
   std::unordered_map<uint32_t, int64_t> most;  // CPU time of a pool's busiest group
-  for (const Group& group : groups_)
-    most[group.pool] = std::max(most[group.pool], group.cpu_ns);
+  for (const Group& group : groups_) most[group.pool] = std::max(most[group.pool], group.cpu_ns);
   for (Group& group : groups_) {
-    group.keeps_house = static_cast<double>(group.cpu_ns) <
-                        kHousekeeping * static_cast<double>(most[group.pool]);
+    group.keeps_house =
+        static_cast<double>(group.cpu_ns) < kHousekeeping * static_cast<double>(most[group.pool]);
   }
 }
 
 void IdleJudge::decide() {
   leave_out_waiting_calls();
   find_housekeepers();
-  work_.assign(tree_.paths().size(), 0);
-  for (Group& group : groups_) decide_group(group);
+  PoolShape shape(tree_, depth_);
+  for (Group& group : groups_) decide_group(group, shape);
 }
 
-void IdleJudge::decide_group(Group& group) {
-  const auto& paths = tree_.paths();
-  // The pool's work at and below every frame.
-  int64_t all_work = 0;
-  uint64_t work_samples = 0;
+// Threads of one pool that start in different functions have nothing in common but a name.
+void IdleJudge::decide_group(Group& group, PoolShape& shape) {
+  PoolShape::Context context{!imported_ || all_cpu_ns_ > 0, !clients_only_};
+  std::map<PathIndex, std::vector<PoolSite*>> by_entry;
   for (uint32_t index : group.slots) {
-    const Slot& slot = slots_[index];
-    all_work += slot.cpu_ns;
-    work_samples += slot.samples;
-    if (slot.cpu_ns == 0) continue;
-    for (PathIndex at = slot.path; at != 0; at = paths[at].parent) work_[at] += slot.cpu_ns;
+    by_entry[entry_[slots_[index].path]].push_back(&slots_[index]);
   }
-  struct Candidate {
-    Slot* slot;
-    PathIndex fork = 0;    // deepest frame above the wait that does most of the work
-    int64_t own_work = 0;  // of the branch that leads from there to the wait
-  };
-  bool can_place = group.samples >= kEnoughSamples && all_work > 0;
-  auto most = static_cast<int64_t>(kMostWork * static_cast<double>(all_work));
-  std::vector<Candidate> candidates;
-  uint32_t top = UINT32_MAX;
-  for (uint32_t index : group.slots) {
-    Slot& slot = slots_[index];
-    if (slot.waits == 0) continue;
-    Candidate candidate{&slot, slot.path, 0};
-    PathIndex branch = 0;
-    while (can_place && candidate.fork != 0 && work_[candidate.fork] < most) {
-      branch = candidate.fork;
-      candidate.fork = paths[candidate.fork].parent;
-    }
-    if (branch != 0) candidate.own_work = work_[branch];
-    bool notable =
-        static_cast<double>(slot.waiting_ns) >= kNotable * static_cast<double>(group.waiting_ns);
-    if (notable) top = std::min(top, depth_[candidate.fork]);
-    candidates.push_back(candidate);
-  }
-  for (const Candidate& c : candidates) {
-    if (can_place) {
-      // A sample or two of few are no work: the share's lower bound decides.
-      double share = static_cast<double>(c.own_work) / static_cast<double>(all_work);
-      bool only_waits = wilson(share, static_cast<double>(work_samples)).low < kWorkShare;
-      c.slot->idle = depth_[c.fork] <= top && only_waits;
-    } else if (!imported_ || all_cpu_ns_ > 0) {
-      c.slot->idle = static_cast<double>(c.slot->waiting_ns) >=
-                     kDominates * static_cast<double>(group.waiting_ns);
-    }
-  }
+  for (const auto& [entry, sites] : by_entry) shape.decide(sites, context);
   // A pool that does work and sleeps does so between parts of it; one that does none keeps house.
-  group.serves = group.cpu_ns > 0 && static_cast<double>(group.cpu_ns) >=
-                                         kServingShare * static_cast<double>(all_cpu_ns_);
-  for (uint32_t index : group.slots) {
-    for (PathIndex at = slots_[index].path; at != 0 && work_[at] != 0; at = paths[at].parent) {
-      work_[at] = 0;
-    }
-  }
+  double share =
+      all_cpu_ns_ > 0 ? static_cast<double>(group.cpu_ns) / static_cast<double>(all_cpu_ns_) : 0;
+  group.serves = group.cpu_ns > 0 && share >= kServingShare;
+  group.on_own_clock =
+      group.sleeps == group.waits && share < kSleeperServes &&
+      static_cast<double>(group.wakes) < kSleeperHandsOn * static_cast<double>(group.waits);
 }
 
-IdleJudge::Known IdleJudge::by_rules(PathIndex path, BlockKind kind) const {
-  size_t slot = size_t{path} * kBlockKindCount + static_cast<size_t>(kind);
-  if (looked_up_[slot]) return known_[slot];
-  looked_up_[slot] = 1;
+const IdleRule* IdleJudge::rule_of(PathIndex path, BlockKind kind) const {
   for (const IdleRules::Row& row : rules_.rows) {
     if (!features_.path_has(path, row.set)) continue;
     const std::vector<BlockKind>& kinds = row.rule->kinds;
     bool fits = kinds.empty() ? describe(kind).can_be_idle
                               : std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
     if (!fits) continue;
-    if (row.rule->busy) return known_[slot] = Known::busy;
+    if (row.rule->busy) return row.rule;
     uint32_t user = 0;
     for (PathIndex at = path; at != 0 && user <= row.rule->within; at = tree_.paths()[at].parent) {
       FunctionIndex function = tree_.paths()[at].function;
-      if (features_.function_has(function, row.set)) return known_[slot] = Known::idle;
+      if (features_.function_has(function, row.set)) return row.rule;
       if (tree_.functions()[function].kind == CodeKind::user) ++user;
     }
   }
-  return known_[slot];
+  return nullptr;
 }
 
-bool IdleJudge::idle(const model::Wait& wait, BlockKind kind) const {
+IdleJudge::Known IdleJudge::by_rules(PathIndex path, BlockKind kind) const {
+  size_t slot = size_t{path} * kBlockKindCount + static_cast<size_t>(kind);
+  if (looked_up_[slot]) return known_[slot];
+  looked_up_[slot] = 1;
+  const IdleRule* rule = rule_of(path, kind);
+  return known_[slot] = !rule ? Known::unsure : rule->busy ? Known::busy : Known::idle;
+}
+
+// What comes from outside can only come from clients where there is nobody else.
+bool IdleJudge::from_clients_only(const model::Wait& wait, BlockKind kind,
+                                  const PoolSite& site) const {
+  bool of_sockets = kind == BlockKind::poll ||
+                    (kind == BlockKind::network_receive && is_of_unknown_peer(wait.fd_kind));
+  if (!of_sockets || !clients_only_ || !wakers_known_) return false;
+  uint32_t process = groups_[group_of(wait.thread)].process;
+  bool on_machine = process < unix_.size() && unix_[process] != 0;
+  return !on_machine && site.ended_outside() && !site.mostly_sleeps();
+}
+
+IdleReason IdleJudge::reason(const model::Wait& wait, BlockKind kind) const {
+  using enum IdleReason;
   PathIndex path = tree_.path_of(wait.stack);
-  if (path == 0) return false;
+  if (path == 0) return no_evidence;
   Known known = by_rules(path, kind);
-  if (known != Known::unsure) return known == Known::idle;
-  if (!is_candidate(wait, kind)) return false;
+  if (known != Known::unsure) return known == Known::idle ? known_loop : known_call;
+  if (!is_candidate(wait, kind)) return never_for_work;
+  uint32_t group = group_of(wait.thread);
+  const Slot* slot = find(group, trimmed_[path]);
   // A thread that waits on an accepted connection waits for work. A thread that waits for the
   // answer of another server does not, except on a connection that is only kept open.
   if (kind == BlockKind::network_receive) {
-    if (wait.fd_kind == model::FdKind::socket_accepted) return true;
-    bool asked_outside = wait.fd_kind == model::FdKind::socket_connected &&
-                         wait.waker == model::Wait::kNoWaker && wait.duration_ns < kKeptAliveNs;
-    if (asked_outside) return false;
+    bool unknown = is_of_unknown_peer(wait.fd_kind) && wait.waker == model::Wait::kNoWaker;
+    if (wait.fd_kind == model::FdKind::socket_accepted) return client_connection;
+    if (unknown && slot && slot->of_clients()) return client_connection;
+    bool outside =
+        wait.fd_kind == model::FdKind::socket_connected && wait.waker == model::Wait::kNoWaker;
+    if (outside) {
+      bool kept = slot && static_cast<double>(slot->long_answer_ns) >=
+                              kNearlyAll * static_cast<double>(slot->answer_ns);
+      return kept ? kept_open : asked_outside;
+    }
   }
-  uint32_t group = group_of(wait.thread);
-  if (groups_[group].keeps_house) return true;
-  if (kind == BlockKind::timer && groups_[group].serves) return false;
-  const Slot* slot = find(group, trimmed_[path]);
-  return slot && slot->idle;
+  if (groups_[group].keeps_house) return housekeeping;
+  if (kind == BlockKind::timer) {
+    if (groups_[group].on_own_clock) return own_clock;
+    if (groups_[group].serves) return sleeps_at_work;
+  }
+  if (!slot || slot->waits == 0) return no_evidence;
+  return from_clients_only(wait, kind, *slot) ? clients_only : slot->reason;
 }
 
 }  // namespace assay::analysis

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "analysis/verdict/neighbours.h"
+#include "analysis/verdict/one_at_a_time.h"
 #include "analysis/verdict/verdict.h"
 #include "analysis/wording.h"
 #include "base/units.h"
@@ -482,9 +483,11 @@ MaybeClaim mixed(const Basis& basis) {
 
 std::vector<Claim> claims(const Basis& basis) {
   using Rule = MaybeClaim (*)(const Basis&);
-  static constexpr Rule kRules[]{throttled, full_accelerator,    cpu,       serial_stage, lock,
-                                 disk,      awaited_accelerator, network,   downstream,   timer,
-                                 scheduler, shared_cpu,          not_enough_load};
+  static constexpr Rule kRules[]{throttled,  full_accelerator, cpu,
+                                 serial_stage, lock,           one_at_a_time,
+                                 disk,       awaited_accelerator, network,
+                                 downstream, timer,            scheduler,
+                                 shared_cpu, not_enough_load};
   std::vector<Claim> found;
   for (Rule rule : kRules) {
     if (auto claim = rule(basis)) found.push_back(std::move(*claim));

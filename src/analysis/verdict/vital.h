@@ -78,6 +78,11 @@ std::string_view vital_unit_id(VitalUnit unit);
   VITAL(serial_on, share, "the busiest thread or small pool runs {} of the time")                   \
   VITAL(serial_next, share, "the next busiest thread or pool runs or could run {} of the time")     \
   VITAL(serial_threads, count, "{} threads run or could run nearly all the time")                   \
+  /* How many threads of the serving pools run or could run at once. */                             \
+  VITAL(active, share, "a thread runs or could run {} of the time")                                 \
+  VITAL(one_at_a_time, share, "only one thread runs or could run {} of the time that any does")     \
+  VITAL(several_at_work, share, "several threads at once are not idle {} of the time")              \
+  VITAL(busiest_thread, share, "one thread has {} of the running time")                             \
   /* Limits set from outside. */                                                                    \
   VITAL(throttled_periods, share, "the CPU quota was used up in {} of its periods")                 \
   VITAL(throttled_wall, share, "the CPU quota stopped the target {} of the time")                   \

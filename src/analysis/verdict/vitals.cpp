@@ -311,6 +311,14 @@ void add_sockets(const SeriesSums& sums, Vitals& v) {
   v.retransmits_per_s = sums.rate(socket, "retransmits", "bound");
 }
 
+void add_parallelism(const Parallelism& found, Vitals& v) {
+  if (!found.known()) return;
+  v.active = Parallelism::at_least(found.active, 1);
+  v.one_at_a_time = ratio(*v.active - Parallelism::at_least(found.active, 2), *v.active);
+  v.several_at_work = Parallelism::at_least(found.at_work, 2);
+  v.busiest_thread = found.busiest_thread;
+}
+
 void add_memory_and_disk(const SeriesSums& sums, Vitals& v) {
   using enum SeriesScope;
   v.minor_faults_per_s = sums.rate(process, "minor_faults");
@@ -394,6 +402,7 @@ Result<Vitals> read_vitals(const Measured& run, const run::Reader& reader) {
   add_thread_time(run, v);
   add_roles(run, v);
   add_serial(run, v);
+  add_parallelism(run.parallelism, v);
   add_limits(*sums, v);
   add_sockets(*sums, v);
   add_memory_and_disk(*sums, v);

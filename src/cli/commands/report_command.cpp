@@ -26,6 +26,7 @@ constexpr const char* kExamples =
     "  assay report run.assay --pool 'worker-*'       one pool of threads\n"
     "  assay report run.assay --format md -o run.md   paste it into an issue\n"
     "  assay report run.assay --format html -o run.html   one page, to look at or to send\n"
+    "  assay report run.assay --why idle              which waits are for work, and why\n"
     "  assay report run.assay --suspect 'malloc|free' is it the allocator?\n"
     "  assay report run.assay --format json | jq .quality";
 
@@ -46,6 +47,9 @@ class ReportCommand final : public Command {
             "--suspect", options_.suspects,
             "Functions that you suspect; the report confirms or refutes each, where it can")
         ->type_name("REGEX");
+    parser->add_option("--why", why_, "Only this: idle (which waits are for work, and why)")
+        ->check(CLI::IsMember({"idle"}))
+        ->type_name("WHAT");
     parser->add_option("--rules", rule_dirs_, "Also use the rule files (*.toml) below DIR")
         ->type_name("DIR");
     parser->add_flag("--source", local_source_,
@@ -61,6 +65,11 @@ class ReportCommand final : public Command {
     options_.selection = std::move(*selection);
     options_.run_path = run_path_;
     if (auto fine = check_output(); !fine) return print_error(fine.error());
+    if (!why_.empty() && !json_ && format_ != "text" && format_ != "json") {
+      return print_error(Error{"--why idle is text, or a part of the JSON report",
+                               "leave out --format " + format_}),
+             kWrongUsage;
+    }
     analysis::RuleSet rules;
     if (!rule_dirs_.empty()) {
       rules = analysis::load_rules(rule_dirs_);
@@ -97,7 +106,8 @@ class ReportCommand final : public Command {
     if (format_ == "md") return report::render_markdown(report);
     report::Style style;
     style.colour = output_.empty() && wants_colour(STDOUT_FILENO);
-    return report::render_text(report, style);
+    return why_.empty() ? report::render_text(report, style)
+                        : report::render_why_idle(report, style);
   }
 
   int write_page(std::unique_ptr<run::Reader> reader, const analysis::Report& report) const {
@@ -123,6 +133,7 @@ class ReportCommand final : public Command {
   std::string format_ = "text";
   bool json_ = false;
   std::string output_;
+  std::string why_;
   std::vector<std::string> rule_dirs_;
   bool local_source_ = false;
   bool no_source_ = false;

@@ -306,6 +306,7 @@ Json json_of(const analysis::Report& report) {
   json["thread_time"] = split(report.thread_time);
   json["processes"] = processes(report);
   json["threads"] = threads(report);
+  json["parallelism"] = json_parallelism(report);
   json["other_users"] = other_users(report);
   json["accelerators"] = accelerators(report);
   json["resources"] = json_resources(report);
@@ -317,6 +318,7 @@ Json json_of(const analysis::Report& report) {
   json["hot_paths"] = hot_paths(report);
   json["functions"] = functions(report);
   json["waits"] = waits(report);
+  json["idle_decisions"] = json_idle_decisions(report);
   json["heap"] = json_heap(report);
   json["rule_errors"] = report.rule_errors;
   return json;

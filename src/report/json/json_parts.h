@@ -13,6 +13,8 @@ using Json = nlohmann::ordered_json;
 Json json_frames(const std::vector<analysis::FrameText>& leaf_first);
 Json json_interval(const analysis::Estimate& e);
 
+Json json_parallelism(const analysis::Report& report);  // null when not known
+Json json_idle_decisions(const analysis::Report& report);
 Json json_verdict(const analysis::Report& report);
 Json json_load(const analysis::Report& report);
 Json json_vitals(const analysis::Report& report);

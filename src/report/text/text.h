@@ -12,6 +12,8 @@
 namespace assay::report {
 
 std::string render_text(const analysis::Report& report, const Style& style);
+// What is idle and why, place by place: `assay report RUN --why idle`.
+std::string render_why_idle(const analysis::Report& report, const Style& style);
 // The suspected leaks of a heap profile alone.
 std::string render_leaks(const analysis::Report& report, const Style& style);
 

@@ -166,6 +166,9 @@ void write_thread_time(const analysis::Report& report, TextPage& page) {
     remainder(page, process.pools, kPoolsShown, "  ", "pools");
   }
   remainder(page, report.processes, kProcessesShown, "", "processes");
+  if (auto at_once = at_once_phrases(report); !at_once.empty()) {
+    page.phrases("at once: ", at_once, 9);
+  }
   auto per_request = per_request_phrases(report);
   if (!per_request.empty()) page.phrases("per request: ", per_request, 13);
 }

@@ -235,6 +235,25 @@ std::vector<std::string> per_request_phrases(const analysis::Report& report) {
   return phrases;
 }
 
+std::vector<std::string> at_once_phrases(const analysis::Report& report) {
+  constexpr size_t kNamed = 4;  // then "4 or more"
+  const std::vector<double>& active = report.parallelism.active;
+  std::vector<std::string> phrases;
+  for (size_t count = 0; count < active.size() && count <= kNamed; ++count) {
+    double share = count < kNamed ? active[count] : analysis::Parallelism::at_least(active, count);
+    if (count == 0) {
+      phrases.push_back(fmt::format("no thread runs or could run {}", format_percent(share)));
+      continue;
+    }
+    phrases.push_back(fmt::format("{}{} {}", count, count < kNamed ? "" : " or more",
+                                  format_percent(share)));
+  }
+  if (!phrases.empty() && report.vitals.concurrency) {
+    phrases.push_back(fmt::format("{:.0f} requests in flight", *report.vitals.concurrency));
+  }
+  return phrases;
+}
+
 std::string confidence_text(double confidence) {
   return confidence >= 0.8 ? "high" : confidence >= 0.65 ? "medium" : "low";
 }

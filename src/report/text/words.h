@@ -42,6 +42,8 @@ std::vector<std::string> blocked_phrases(const analysis::TimeSplit& time);
 std::string kind_text(const analysis::WaitSummary& wait);  // lock, or "idle (poll)"
 // The URL or command that drove the server, as one line: scripts break them.
 std::string load_name(const analysis::Report& report);
+// "2 threads 38 %", …: how many of the serving pools run or could run; empty when not known.
+std::vector<std::string> at_once_phrases(const analysis::Report& report);
 // "76 µs CPU", …; empty when no load was measured.
 std::vector<std::string> per_request_phrases(const analysis::Report& report);
 std::string confidence_text(double confidence);             // high, medium, low
