@@ -483,10 +483,9 @@ MaybeClaim mixed(const Basis& basis) {
 
 std::vector<Claim> claims(const Basis& basis) {
   using Rule = MaybeClaim (*)(const Basis&);
-  static constexpr Rule kRules[]{throttled,  full_accelerator, cpu,
-                                 serial_stage, lock,           one_at_a_time,
-                                 disk,       awaited_accelerator, network,
-                                 downstream, timer,            scheduler,
+  static constexpr Rule kRules[]{throttled,  full_accelerator, cpu,   serial_stage,
+                                 lock,       one_at_a_time,    disk,  awaited_accelerator,
+                                 network,    downstream,       timer, scheduler,
                                  shared_cpu, not_enough_load};
   std::vector<Claim> found;
   for (Rule rule : kRules) {
