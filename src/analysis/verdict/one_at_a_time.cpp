@@ -12,7 +12,7 @@ namespace {
 constexpr double kActive = 0.85;     // of the window, with a thread that runs or could run
 constexpr double kOnlyOne = 0.70;    // of that, with only one; by chance it is a third
 constexpr double kOneRuns = 0.90;    // of the time that any runs
-constexpr double kHostFull = 0.90;   // there it is the machine that lets only one run
+constexpr double kOneCpu = 1.05;     // more than one cannot be used one at a time
 constexpr double kOneThread = 0.70;  // of the running time: that thread is a stage of its own
 constexpr double kSeveral = 0.50;    // of the window, with several threads at work
 constexpr double kInFlight = 2;
@@ -26,8 +26,8 @@ std::optional<Claim> one_at_a_time(const Basis& basis) {
   double runs = Parallelism::at_least(found.running, 1);
   double one_runs = runs > 0 ? 1 - Parallelism::at_least(found.running, 2) / runs : 0;
   if (*v.active < kActive || one_runs < kOneRuns) return {};
-  bool room = v.host_busy && *v.host_busy < kHostFull;
-  if (*v.one_at_a_time < kOnlyOne && !room) return {};
+  // Threads that could run and do not lack a CPU; those that must wait for one another sleep.
+  if (*v.one_at_a_time < kOnlyOne || v.cpus_used.value_or(0) > kOneCpu) return {};
   if (v.busiest_thread.value_or(1) >= kOneThread) return {};
   bool in_flight = v.concurrency.value_or(0) >= kInFlight;
   double several = v.several_at_work.value_or(0);
