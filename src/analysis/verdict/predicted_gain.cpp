@@ -96,8 +96,8 @@ void add_prediction(const GainBasis& basis, const ServerModel& model, const Diag
                     within_bound(std::max(*most, *likely))};
   gain.predicted = estimate;
   gain.worth = estimate.share;
-  gain.text += fmt::format("; predicted: +{:.0f} % (+{:.0f} to +{:.0f} %)", estimate.share * 100,
-                           estimate.low * 100, estimate.high * 100);
+  gain.text = fmt::format("predicted +{:.0f} % throughput (+{:.0f} to +{:.0f} %); {}",
+                          estimate.share * 100, estimate.low * 100, estimate.high * 100, gain.text);
 }
 
 }  // namespace assay::analysis
