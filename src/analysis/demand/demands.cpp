@@ -47,6 +47,13 @@ PoolPlace place_of(const PoolDemand& pool, double comes_per_s, double units_per_
   return for_data_s < kMostly * pool.own_s() ? PoolPlace::queue : PoolPlace::beside;
 }
 
+// Of several pools, work comes in at the one with the most threads.
+double threads_at_entry(const std::vector<PoolDemand>& pools) {
+  double most = 0;
+  for (const PoolDemand& pool : pools) most = std::max(most, pool.threads);
+  return most;
+}
+
 std::vector<PoolDemand> pools_of(const Measured& run, const std::set<std::string>& serving,
                                  double units) {
   std::map<std::string, TimeSplit> times;
@@ -68,8 +75,7 @@ std::vector<PoolDemand> pools_of(const Measured& run, const std::set<std::string
       pool.blocked_s[i] = seconds(time.blocked_ns[i]) / units;
     pools.push_back(std::move(pool));
   }
-  double front = 0, window_s = seconds(run.window_ns);
-  for (const PoolDemand& pool : pools) front = std::max(front, pool.threads);
+  double front = threads_at_entry(pools), window_s = seconds(run.window_ns);
   for (PoolDemand& pool : pools) {
     if (pool.threads >= front) continue;  // here work comes in
     pool.place =
@@ -78,11 +84,9 @@ std::vector<PoolDemand> pools_of(const Measured& run, const std::set<std::string
   return pools;
 }
 
-// A pool whose every thread is taken lets no more units in than it has threads. Of several pools the
-// one with the most threads is where work comes in.
+// A pool whose every thread is taken lets no more units in than it has threads.
 double let_in(const std::vector<PoolDemand>& pools, double in_flight) {
-  double front = 0;
-  for (const PoolDemand& pool : pools) front = std::max(front, pool.threads);
+  double front = threads_at_entry(pools);
   for (const PoolDemand& pool : pools) {
     if (pool.threads >= front && pool.held_share < kHeld) return in_flight;
   }

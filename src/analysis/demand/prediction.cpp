@@ -12,7 +12,8 @@ constexpr double kLeastFit = 0.5;  // of the measured throughput
 // A real server comes in bursts and reaches less than the model; a smaller difference says nothing
 // about the clients.
 constexpr double kReached = 0.85;
-constexpr double kFarFrom = 0.5;  // of the model without pauses: here the clients surely pause
+// Below this share of the model's throughput without pauses, the clients must be pausing.
+constexpr double kFarFrom = 0.5;
 constexpr int kHalvings = 24;
 constexpr int kBatchingRounds = 8;
 
@@ -43,9 +44,9 @@ void take_waits(const Removal& removal, Demands& d) {
   }
 }
 
-// What is done under a lock is part of its holder's demands: only the queue counts. A lock that is
-// free now and then and makes others wait all the same is held for long at a time: no law of queues
-// that knows means alone has that wait, so it is taken as it was measured.
+// What is done under a lock is part of its holder's demands, so only the queue for it counts. A lock
+// that is free part of the time can still make many threads wait, when each hold is long. A mean
+// hold time cannot predict such a queue: then the wait that was measured is used.
 Station station_of(const LockDemand& lock, double units_per_s) {
   constexpr double kAlways = 0.85;
   if (lock.held_s * units_per_s >= kAlways) return {lock.held_s, 1, true};

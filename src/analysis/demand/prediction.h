@@ -20,9 +20,8 @@ struct Removal {
   std::optional<BlockKind> wait;  // and of waits of this kind
   double wait_share = 0;          // as much of them
   std::optional<size_t> lock;     // of the demands' locks: this one alone
-  // How the kernel's CPU time for each unit falls as throughput rises, because more is done with one
-  // system call or wake-up: the power of the throughput's growth. 0: not at all, 1: it stays the
-  // same in all.
+  // When throughput rises, one system call or wake-up serves more units, and the kernel's CPU time
+  // for each unit falls: it is divided by (growth of throughput) to this power. 0: it does not fall.
   double batching = 0;
 };
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/profile/gauge.h"
 #include "base/units.h"
 
 namespace assay::analysis {
@@ -24,20 +25,6 @@ constexpr std::array kFields{
     SeriesField{model::kAcceleratorTemperature, &AcceleratorUse::temperature_c, 1},
 };
 
-// Each value holds until the next point; the last one for a moment.
-std::optional<double> mean_of(const std::vector<model::Point>& points, TimeNs begin, TimeNs end) {
-  double weighted = 0, whole = 0;
-  for (size_t i = 0; i < points.size(); ++i) {
-    if (points[i].time < begin || points[i].time > end) continue;
-    TimeNs until = i + 1 < points.size() ? std::min(points[i + 1].time, end) : points[i].time;
-    double length = std::max<double>(1, static_cast<double>(until - points[i].time));
-    whole += length;
-    weighted += length * static_cast<double>(points[i].value);
-  }
-  if (whole <= 0) return {};
-  return weighted / whole;
-}
-
 }  // namespace
 
 Result<std::vector<AcceleratorUse>> read_accelerators(const run::Reader& reader) {
@@ -52,7 +39,7 @@ Result<std::vector<AcceleratorUse>> read_accelerators(const run::Reader& reader)
       if (field == kFields.end()) continue;
       auto points = reader.points(series.id);
       if (!points) return std::unexpected(points.error());
-      auto mean = mean_of(*points, run.info.window_begin_ns, run.info.window_end_ns);
+      auto mean = gauge_of(*points, run.info.window_begin_ns, run.info.window_end_ns).mean;
       if (mean) use.*field->field = std::max(0.0, *mean * field->scale);
     }
     for (auto share : {&AcceleratorUse::busy, &AcceleratorUse::throttled})

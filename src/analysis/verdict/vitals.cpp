@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "analysis/profile/gauge.h"
+
 namespace assay::analysis {
 namespace {
 
@@ -118,20 +120,9 @@ class SeriesSums {
     if (growth) {
       row.rate = static_cast<double>(growth->by) / seconds(growth->end_ns - growth->begin_ns);
     }
-    // Each value holds until the next point.
-    double above = 0, weighted = 0, whole = 0;
-    for (size_t i = 0; i < points.size(); ++i) {
-      if (points[i].time < begin || points[i].time > end) continue;
-      TimeNs until = i + 1 < points.size() ? std::min(points[i + 1].time, end) : points[i].time;
-      double length = std::max<double>(1, static_cast<double>(until - points[i].time));
-      whole += length;
-      weighted += length * static_cast<double>(points[i].value);
-      if (points[i].value > 0) above += length;
-    }
-    if (whole > 0) {
-      row.above = above / whole;
-      row.mean = weighted / whole;
-    }
+    Gauge gauge = gauge_of(points, begin, end);
+    row.above = gauge.above_zero;
+    row.mean = gauge.mean;
     rows_.push_back(std::move(row));
   }
   std::vector<Row> rows_;
